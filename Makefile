@@ -1,4 +1,4 @@
-# The one entry point. CI, the README and people call only these.
+# The only entry point: CI, the README and people use these targets.
 
 SEED        ?= 1
 SOAK_TIME   ?= 600
@@ -14,40 +14,40 @@ FLARES      ?= 10000
 WARM_UP     ?= 30000
 INVOCATIONS ?= 10000
 HANDOVERS   ?= 200
-# The release before: a tag or a commit.
+# The previous release: a tag or a commit.
 FROM        ?= 75586a0fb9
 UPGRADES    ?= 3
 RUNS        ?= 3
 INVOKERS    ?= 1000
 QUEUED      ?= 100000
-# Pinned: the newest Miri may find fault with libraries before they have mended it.
+# Pinned: the newest Miri may report errors in libraries that they have not fixed yet.
 NIGHTLY     := nightly-2026-05-20
-# The modules of burst-bcm that hold unsafe code.
+# The modules of burst-bcm with unsafe code.
 UNSAFE      := local:: payload:: collective::elements remote::assembly remote::inbox
 FUZZ_EXAMPLES ?= 100
 
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
-# To the phase to which `make build` goes: up to `test` alone, modules are compiled against each other's classes and not
-# their jars, and so all of them once more.
+# Runs to the same phase as `make build`: a run that stops at `test` compiles modules against each other's classes
+# instead of their jars, and so compiles all of them again.
 MVN_TEST := mvn -B -ntp package -Dshade.skip
 RELEASE := target/release
-# What the suites of `make test` have said.
+# The output of the suites of `make test`.
 TOLD    := target/tests
-# Lints while it compiles the tests, so that they are compiled once: as `cargo clippy` does it, but to the end.
+# Lints while compiling the tests, so that they are compiled only once: like `cargo clippy`, but with code generation.
 LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans counted failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
-# The SDK and the crates it stands on: their sources.
+# The sources of the SDK and the crates it depends on.
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
 .PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book reference faults growth test-traces clean
 
-help: ## what there is
+help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-# Whatever else is built is built with these: by itself it would have libraries compiled again, with fewer features.
+# Everything else is built together with these: alone, it would have libraries compiled again, with fewer features.
 PLATFORM := burst-cli burst-runtime
 
 build: ## the platform, laid out in dist/
@@ -59,7 +59,7 @@ build: ## the platform, laid out in dist/
 	install -C -m 644 standalone/target/burst-standalone.jar dist/lib/
 	standalone/save-classes.sh dist
 	dist/bin/burst man dist/share/man/man1
-	@# What `burst new` lets a crate depend on, until the SDK is published.
+	@# Crates made by `burst new` depend on these sources until the SDK is published.
 	@rm -rf dist/share/burst && mkdir -p dist/share/burst
 	tar cf - Cargo.toml $(SDK) | tar xf - -C dist/share/burst
 
@@ -69,7 +69,7 @@ examples: ## the examples and the programs of tests and benchmarks, in dist/exam
 	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph tabgen descriptions points) dist/examples/
 
 demo: ALSO = demo $(APP)
-demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
+demo: build ## runs an example from start to verified result; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
 	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi
 	@mkdir -p dist/examples
 	install $(RELEASE)/$(APP) $(if $(filter terasort,$(APP)),$(RELEASE)/tera) dist/examples/
@@ -80,16 +80,16 @@ image: build ## the runtime's container image, burst-runtime:latest
 	deploy/runtime/build.sh dist/bin/burst-runtime
 
 images: ALSO = hello
-images: build ## the images burst, burst-runtime and burst-runtime-rust, and what is in each, in target/images; REGISTRY
+images: build ## the images burst, burst-runtime and burst-runtime-rust, and a list of their contents, in target/images; REGISTRY
 	REGISTRY=$(REGISTRY) deploy/images/build.sh dist $(RELEASE)/hello target/images
 
 dist: build ## the platform as a tarball and a Debian package, in target/packages
 	deploy/package/build.sh dist target/packages
 
-prepare: ## what the tests need beside the toolchains: docker, databases, brokers, dist/, the image
+prepare: ## installs what the tests need besides the toolchains: docker, databases, brokers, dist/, the image
 	ALSO="$(PROGRAMS)" tests/prepare.sh
 
-test: format ## lints, unit, conformance, chart and whole-system tests: all but what breaks clusters at length, test-survival
+test: format ## lints, unit, conformance, chart and whole-system tests: everything but the long tests of test-survival
 	$(LINTED) build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
 	$(LINTED) test --locked --workspace --no-run --quiet
@@ -97,14 +97,14 @@ test: format ## lints, unit, conformance, chart and whole-system tests: all but 
 	$(MAKE) --no-print-directory -j2 --keep-going $(addprefix beside-,platform clusters rust jvm chart harness) \
 		|| { tests/failures.sh $(TOLD); exit 1; }
 
-# Two at a time, as each waits for much of its time, the longest first. Cargo is not to ask this make for its turn.
+# Two at a time, as each mostly waits, the longest first. Cargo must not use this make's job server.
 beside-%: SHELL := bash -o pipefail
 beside-%:
 	@mkdir -p $(TOLD)
 	MAKEFLAGS= $(MAKE) --no-print-directory test-$* 2>&1 | tee $(TOLD)/$*.log || { touch $(TOLD)/$*.failed; exit 1; }
 
-# Compiled with the whole workspace: for one package cargo would compile libraries again, with the features that it needs
-# alone. Run by itself: the other packages' tests are test-rust's.
+# Compiled with the whole workspace: for a single package cargo would compile libraries again, with only the features it
+# needs. Run by itself: the tests of the other packages belong to test-rust.
 test-harness: SHELL := bash -o pipefail
 test-harness:
 	harness=$$($(LINTED) test --locked --workspace --lib --no-run --message-format=json-render-diagnostics | \
@@ -117,13 +117,13 @@ NEED_SERVER_SUITES := Postgres* Migrations* S3* Docker* AdvisoryLock* LogMigrati
 SPACE := $(subst ,, )
 COMMA := ,
 
-check: format ## what needs no server: lints and unit tests
+check: format ## lints and the unit tests that need no server
 	$(LINTED) build --locked --workspace --all-targets
 	$(LINTED) test --locked --quiet -p burst-arrows
 	$(LINTED) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
 	$(MVN_TEST) -T2 -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
-# They wait for what times out more than for a processor.
+# They spend more time waiting for timeouts than for a processor.
 test-rust: ## unit, conformance and documentation tests of the Rust half
 	RUST_TEST_THREADS=4 $(LINTED) test --locked --no-fail-fast --workspace --exclude burst-tests
 
@@ -132,18 +132,18 @@ test-jvm: ## tests of the JVM half
 
 test-system: test-harness test-platform test-clusters ## whole-system tests against dist/
 
-test-survival: prepare ## clusters killed, stopped, partitioned and replaced again and again under load; databases and disks that are away
+test-survival: prepare ## clusters repeatedly killed, stopped, partitioned and replaced under load; outages of databases and disks
 
-# A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
-# what a JVM compiles sooner, or better, for platforms that live is a third of what it does in them.
+# A platform is one JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
+# compiling sooner or better, which pays off for long-lived platforms, would take a third of their processor time.
 test-platform test-clusters test-survival: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=96m
-# These live on amid others that are replaced all the time.
+# Some of these JVMs live long, while others are replaced all the time.
 kills handovers test-upgrade: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.1 -XX:ReservedCodeCacheSize=96m
 test-platform test-clusters test-survival: test-%:
 	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 
 test-kubernetes: ALSO = hello burden collectives hostile
-test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that this brings up, as root: see deploy/k8s; ONLY=drain,kills KEEP=1
+test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that it starts, as root: see deploy/k8s; ONLY=drain,kills KEEP=1
 	$(CARGO) build --release --locked $(addprefix -p ,$(PLATFORM) $(ALSO) burst-test-servers)
 	REGISTRY=burst.test deploy/images/build.sh dist $(RELEASE)/hello target/images
 	KEEP=$(KEEP) SEED=$(SEED) S3_SERVER=$(CURDIR)/$(RELEASE)/burst-s3-server deploy/k8s/tests/kubernetes.sh dist $(RELEASE) \
@@ -158,12 +158,12 @@ test-chart: ## the Helm chart against dist/: lint, golden renders, Kubernetes' s
 	deploy/k8s/tests/chart.sh dist dist/examples/hello $(GOLDEN)
 
 test-traces: ALSO = montecarlo noop
-test-traces: build ## traces, as OpenTelemetry's own collector gets them from a platform
+test-traces: build ## traces of a platform, as OpenTelemetry's own collector receives them
 	@mkdir -p dist/examples
 	install $(RELEASE)/montecarlo $(RELEASE)/noop dist/examples/
 	cd tests/traces && nice go vet ./... && nice go test -count=1 ./...
 
-# Emulated, no gigabyte is poured in time.
+# Under emulation, writing a gigabyte takes too long.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
 	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
 		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip exhausting_all_resources)
@@ -171,15 +171,15 @@ test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control group
 test-package: dist ## the Debian package installed in a bare root file system and started by systemd there; as root
 	deploy/package/test.sh target/packages
 
-bench: build examples ## the measurements the README quotes, and by criterion what changed since the last run
+bench: build examples ## the measurements quoted in the README, and with criterion the changes since the last run
 	$(CARGO) bench --locked -p bcm-benchmarks
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
 
-# The S3 server that a cluster of several controllers keeps packages in.
+# The S3 server in which a cluster of several controllers keeps packages.
 kills handovers load test-upgrade faults soak: ALSO = burst-test-servers
-load: build examples ## 200 clients with 10,000 small flares on a cluster of processes, after 30,000 others; CLIENTS, FLARES, WARM_UP, REFERENCE=DIST of a release to be measured alternately
-	@# Six of these share the machine.
+load: build examples ## 200 clients with 10,000 small flares on a cluster of processes, after 30,000 others; CLIENTS, FLARES, WARM_UP, REFERENCE=DIST of a release to measure alternately
+	@# Six JVMs share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
 		--clients $(CLIENTS) --flares $(FLARES) --warm-up $(WARM_UP) \
 		$(if $(REFERENCE),--reference $(REFERENCE))
@@ -188,7 +188,7 @@ kills: build examples ## 10,000 invocations while packs, invokers and controller
 	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
 		kills::invocations_amid_random_kills -- --exact --nocapture
 
-handovers: build examples ## flares while the scheduler's controller is killed or stopped, and replaced, 200 times; HANDOVERS, SEED
+handovers: build examples ## flares while the scheduler's controller is killed or stopped and replaced, 200 times; HANDOVERS, SEED
 	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
 		handovers::two_hundred_handovers -- --exact --nocapture
 
@@ -200,20 +200,20 @@ test-upgrade: build examples ## nodes of the commit FROM and of this tree in one
 faults: build examples ## what each fault does to running, queued and new flares, RUNS times: benchmarks/results/faults and its page
 	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults what_each_fault_does_to_flares -- --nocapture
 
-soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
+soak: build examples ## random flares and random faults, chosen by SEED, on a cluster for SOAK_TIME seconds
 	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival soak:: -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests
 	$(MVN) -pl simulator exec:java
 
-growth: build ## what 1,000 invokers and 100,000 queued flares cost a controller, in 6 GiB; INVOKERS, QUEUED
+growth: build ## the cost of 1,000 invokers and 100,000 queued flares for a controller, in 6 GiB; INVOKERS, QUEUED
 	$(MVN) -pl simulator -am install -DskipTests
 	MAVEN_OPTS=-Xmx6g $(MVN) -pl simulator exec:java -Dexec.args="benchmarks/results growth $(INVOKERS) $(QUEUED)"
 	$(MVN) -pl simulator exec:java -Dexec.args="benchmarks/results sessions dist/bin/burst"
 
-experiments: image examples ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny|small|large PEERS=venv
-	@# 48 containers that connect each to each are more neighbours than the kernel's default allows.
+experiments: image examples ## the paper's experiments, compared with Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny|small|large PEERS=venv
+	@# 48 fully connected containers have more neighbours than the kernel's default allows.
 	-sysctl -q -w net.ipv4.neigh.default.gc_thresh3=16384
 	$(CARGO) run --release --locked -p burst-experiments -- $(if $(ONLY),--only $(ONLY)) \
 		$(if $(filter tiny large,$(SIZE)),--size $(SIZE)) $(if $(PEERS),--peers $(PEERS))
@@ -226,7 +226,7 @@ format:
 	$(CARGO) fmt --all --check
 	$(MVN) spotless:check
 
-lint: format ## formatting and warnings, as errors; who may know whom
+lint: format ## formatting and warnings, as errors; allowed dependencies
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --quiet -p burst-arrows
 	$(MVN) test -pl standalone -am -Dtest=PackagesSuite -Dsurefire.failIfNoSpecifiedTests=false
@@ -244,13 +244,13 @@ reference: ## the pages of rustdoc and scaladoc, in target/reference/rust and ta
 	$(CARGO) doc --locked --workspace --no-deps --lib --target-dir target/rustdoc
 	cp -r target/rustdoc/doc target/reference/rust
 	$(MVN) package -Dmaven.test.skip -Dshade.skip -Pscaladoc -Dscaladoc.directory=$(CURDIR)/target/reference/scala -pl standalone -am
-	@# It ends well also where it fails.
+	@# scaladoc exits with 0 even if it fails.
 	test -f target/reference/scala/index.html
 
 fuzz-api: build examples ## the running API against its own description, with schemathesis; FUZZ_EXAMPLES calls of each operation
 	tests/fuzz/api.sh $(FUZZ_EXAMPLES)
 
-fuzz: ## what reads bytes from outside, at length, with cargo-fuzz and a nightly toolchain; FUZZ_TIME seconds each
+fuzz: ## fuzzes the parsers of external input with cargo-fuzz and a nightly toolchain; FUZZ_TIME seconds each
 	@cargo fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
 	cd bcm/fuzz && for target in header frames replies; do \
 		$(CARGO) +$(NIGHTLY) fuzz run --fuzz-dir . $$target -- -max_total_time=$(FUZZ_TIME) -max_len=4096 || exit 1; done
@@ -259,6 +259,6 @@ verify: ## the queues between threads: every order of their steps with loom; und
 	RUSTFLAGS="--cfg burst_loom" $(CARGO) test --locked --release --target-dir target/loom -p burst-bcm --no-default-features --lib loom
 	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 $(CARGO) +$(NIGHTLY) miri test --locked --target-dir target/miri -p burst-bcm --no-default-features --lib -- $(UNSAFE)
 
-clean: ## forget what was built
+clean: ## remove everything that was built
 	rm -rf target dist book
 	$(MVN) clean

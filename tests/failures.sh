@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Says at the end what failed, which else stands somewhere in what `make test` has written: of each suite that failed
-# what its tests have said, or its last lines. Takes a directory with NAME.log of each suite, and NAME.failed of these.
+# Prints at the end what failed, which would otherwise be scattered over the output of `make test`: for each failed
+# suite, the output of its failed tests, or its last lines. Takes a directory with NAME.log of each suite, and
+# NAME.failed of the failed ones.
 set -euo pipefail
 
 directory=$1
-# Bytes of a suite: who wants more has its log.
+# The maximum bytes per suite: the rest is in its log.
 most=20000
 
-# As libtest and munit tell them.
+# Failures as libtest and munit print them.
 told() {
   awk '
     /^failures:$/ { rust = 1 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the platform as it was at a commit, with that commit's own means: tests/former.sh COMMIT DIRECTORY
-# Its distribution is DIRECTORY/dist then. What was built there of the same commit is taken as it is.
+# Builds the platform of an earlier commit with that commit's own Makefile: tests/former.sh COMMIT
+# DIRECTORY
+# The distribution is then in DIRECTORY/dist. An existing build of the same commit is reused.
 set -euo pipefail
 
 commit=$(git rev-parse --verify "$1^{commit}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Gets what the tests need beside the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, an S3 server, Go,
-# promtool, the platform in dist/ and the runtime's image. Installs and starts only where it may, and says what it could not do: the
-# tests that need it then fail and say so too.
+# Installs what the tests need besides the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, an S3 server,
+# Go, promtool, the platform in dist/ and the runtime's image. Installs and starts things only if permitted, and reports
+# what it could not do: the tests that need it then fail with a message.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ complain() {
     missing=1
 }
 
-# need COMMAND PACKAGE: installs the Debian package when the command is not there.
+# need COMMAND PACKAGE: installs the Debian package if the command is missing.
 need() {
     command -v "$1" >/dev/null && return 0
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -26,7 +26,7 @@ need() {
     return 1
 }
 
-# docker_answers TRIES: waits for dockerd to answer, a fifth of a second per try.
+# docker_answers TRIES: waits until dockerd answers, a fifth of a second per try.
 docker_answers() {
     for _ in $(seq "$1"); do
         docker info >/dev/null 2>&1 && return 0
@@ -35,8 +35,8 @@ docker_answers() {
     return 1
 }
 
-# forget_stale FILE COMMAND: removes a file with the number of a process that is gone, or was given to another
-# command meanwhile. What finds such a file after a hard stop takes that process for its own, and waits for it.
+# forget_stale FILE COMMAND: removes a pid file whose process has ended, or whose number now belongs to another command.
+# A daemon that finds such a file after a hard stop mistakes that process for its own, and waits for it.
 forget_stale() {
     [ -f "$1" ] || return 0
     [ "$(cat "/proc/$(cat "$1")/comm" 2>/dev/null)" = "$2" ] || rm -f "$1"
@@ -45,7 +45,7 @@ forget_stale() {
 start_dockerd() {
     forget_stale /var/run/docker.pid dockerd
     forget_stale /var/run/docker/containerd/containerd.pid containerd
-    # In a session of its own: it serves later runs too, and a Ctrl-C here is not meant for it.
+    # In a session of its own: it also serves later runs, and a Ctrl-C here must not reach it.
     setsid dockerd >>target/dockerd.log 2>&1 </dev/null &
     local dockerd=$!
     for _ in $(seq 30); do
@@ -60,21 +60,21 @@ start_dockerd() {
 need curl curl
 need openssl openssl
 need redis-server redis-server
-# What functions run on, here and, by `make image`, in containers.
+# The interpreters of functions, here and, through `make image`, in containers.
 need python3 python3
 need node nodejs
-# Its programs are not on the path. The tests start clusters of their own; the package's one is not used.
+# Its programs are not in the path. The tests start their own clusters; the package's is not used.
 [ -n "$(ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || need pg_ctlcluster postgresql
-# The tests start nodes of their own; the system's service, if the package starts one, is not used.
+# The tests start their own nodes; the system's service, if the package starts one, is not used.
 need rabbitmq-server rabbitmq-server
-# Clusters are tested with machines that are cut off.
+# Tests of clusters cut machines off.
 need ip iproute2
 need iptables iptables
-# For the chart: Go builds Helm, as go.sum has it.
+# For the chart: Go builds Helm at the version in go.sum.
 PATH=$PATH:/usr/local/go/bin command -v go >/dev/null ||
     complain "go is missing: install Go 1.21 or newer, which gets the toolchain that go.mod names"
 need promtool prometheus
-# For the JVM's tests; they use the same server as those of the Rust half, with which `make test` has compiled it.
+# For the JVM's tests; they use the same server as the Rust tests, for which `make test` has already compiled it.
 [ -x target/debug/burst-s3-server ] || cargo build --quiet --locked -p burst-test-servers ||
     complain "the S3 server of the tests could not be built: see above"
 if need docker docker.io && ! docker_answers 1; then
@@ -87,7 +87,7 @@ if need docker docker.io && ! docker_answers 1; then
         complain "dockerd does not run, or you may not use it: start it as root, and join the group docker"
     fi
 fi
-# OpenWhisk's own clients, as they are published: each by the hash in package-lock.json.
+# OpenWhisk's own published clients, each pinned by its hash in package-lock.json.
 if need node nodejs && need npm npm; then
     npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent ||
         complain "the npm package openwhisk could not be installed: see above"

@@ -1,28 +1,28 @@
-//! Whom a message is from and for, and what it belongs to.
+//! The source, the destination and the class of a message.
 
 use crate::operation::Operation;
 use crate::rank::Rank;
 use crate::tag::Tag;
 
-/// Who sends a message, and in which group.
+/// The sender of a message and the group it sends in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Source {
-    /// The group's; see [`crate::context`].
+    /// The group's context; see [`crate::context`].
     pub(crate) context: u32,
     pub(crate) worker: u32,
 }
 
-/// Which mailbox a message is taken from.
+/// The mailbox that a message is delivered to and taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Destination {
-    /// A worker's own.
+    /// A worker's mailbox.
     Worker(u32),
-    /// The pack's, for messages to it as a whole.
+    /// The pack's mailbox, for messages to the pack as a whole.
     Pack,
 }
 
-/// What a message belongs to. Point-to-point messages and collectives can never be taken for
-/// one another, and every collective has a number.
+/// What a message belongs to: a tag, or one call of a collective, which has a number.
+/// Point-to-point messages and those of collectives are never mistaken for one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Class {
     Point {

@@ -1,8 +1,8 @@
-//! Which collectives the members of a group have called, so that a worker that calls another one gets an error at
-//! once: else it would wait for a message that never comes, or go on without noticing.
+//! The collectives that the members of a group have called. A worker that calls a different one gets an error
+//! immediately; otherwise it would wait for a message that never comes, or carry on without noticing.
 //!
-//! The members of the group in this pack enter what they call. What workers of other packs called is known from
-//! their messages, and compared as far as those speak of calls that are remembered.
+//! The members in this pack record their calls. The calls of workers in other packs are known from their messages,
+//! and are compared with this pack's calls while those are remembered.
 
 use std::any::{TypeId, type_name};
 use std::collections::VecDeque;
@@ -18,17 +18,18 @@ use crate::error::{Error, Peer};
 use crate::operation::Operation;
 use crate::rank::Rank;
 
-/// Calls that all members of this pack have made, and are remembered for messages that come late.
+/// How many calls that all members in this pack have made are still remembered, for late messages.
 const PAST: usize = 64;
-/// Calls that are compared without the lock once somebody has made them.
+/// How many of the latest calls can be compared without the lock.
 const RECENT: usize = 64;
-/// Calls that workers of other packs have made before those of this pack, of each group.
+/// How many calls are kept, per group, that workers of other packs make before those of this pack.
 const AHEAD: usize = 1024;
 
-/// The histories of a pack, by the group's context.
+/// The call histories of a pack's groups, by context.
 #[derive(Debug, Default)]
 pub(crate) struct CallHistories {
-    /// That of the group of all workers, which others may speak of before anyone here does.
+    /// The history of the group of all workers. It always exists, as messages from other packs can
+    /// refer to it before any worker here calls a collective.
     world: Arc<CallHistory>,
     others: Mutex<FxHashMap<u32, Weak<CallHistory>>>,
 }
@@ -37,46 +38,49 @@ pub(crate) struct CallHistories {
 #[derive(Debug)]
 pub(crate) struct CallHistory {
     calls: Mutex<Calls>,
-    /// By number, modulo how many there are. Written under the lock.
+    /// The latest calls, at the index of their number modulo [`RECENT`]. Written under the lock.
     recent: [Recent; RECENT],
     /// How many calls each member in this pack has made.
     made: OnceLock<Box<[Made]>>,
 }
 
-/// A call that somebody has made: who makes the same one only reads, and needs no lock to see that it is.
+/// A call that a worker has made. Others that make the same call see from it, without the lock, that the calls
+/// match.
 #[derive(Debug, Default)]
 struct Recent {
     /// The call's fingerprint.
     called: AtomicU64,
-    /// The fingerprint of its number, operation and root.
+    /// The call's outline: a hash of its number, operation and root.
     told: AtomicU64,
 }
 
-/// Written by one member at each call: on a cache line of its own.
+/// The number of calls a member has made. The member writes it at each call, so it has a cache line
+/// of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Made(AtomicU64);
 
-/// Who calls.
+/// A worker that makes a call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
     pub(crate) worker: u32,
-    /// Which it is of the members in this pack.
+    /// Its index among the members in this pack.
     pub(crate) index: usize,
-    /// How many these are.
+    /// The number of members in this pack.
     pub(crate) members: usize,
 }
 
-/// What a worker calls. Small: who runs ahead of the others leaves one for each call.
+/// A call by a worker. It is small, as a worker that runs ahead of the others leaves one for each
+/// call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Called {
     operation: Operation,
     root: Rank,
-    /// What is exchanged: by workers of this pack, of which alone that is known.
+    /// The type of the values exchanged. Known only for calls by workers of this pack.
     kind: Option<Kind>,
 }
 
-/// A type and its name.
+/// A function that returns a type's id and its name.
 type Kind = fn() -> (TypeId, &'static str);
 
 fn kind<T: ?Sized + 'static>() -> (TypeId, &'static str) {
@@ -88,7 +92,8 @@ struct Calls {
     /// The number of the first of `entries`.
     first: u64,
     entries: VecDeque<Option<Entry>>,
-    /// By number.
+    /// Calls by workers of other packs that no worker here has made yet, by number, each with its
+    /// caller.
     ahead: FxHashMap<u64, (Called, u32)>,
 }
 
@@ -109,7 +114,7 @@ impl Default for CallHistory {
 }
 
 impl CallHistories {
-    /// The history of a group, as long as one of its members here holds it.
+    /// Returns the history of a group, which exists while one of its members in this pack holds it.
     pub(crate) fn of(&self, context: u32) -> Arc<CallHistory> {
         if context == 0 {
             return Arc::clone(&self.world);
@@ -118,7 +123,8 @@ impl CallHistories {
         if let Some(history) = histories.get(&context).and_then(Weak::upgrade) {
             return history;
         }
-        // Programs may make groups all the time.
+        // Programs can create groups continually, so histories that nobody holds are removed from
+        // time to time.
         if histories.len() >= 64 && histories.len().is_power_of_two() {
             histories.retain(|_, history| history.strong_count() > 0);
         }
@@ -127,8 +133,8 @@ impl CallHistories {
         history
     }
 
-    /// A worker of another pack has sent a message of this class. The error says that a worker of this pack has
-    /// called something else.
+    /// Handles the class of a message from a worker of another pack. Returns an error if a worker of this pack has
+    /// called a different collective.
     pub(crate) fn heard(&self, context: u32, class: Class, worker: u32) -> Result<(), Error> {
         let Class::Collective {
             number,
@@ -152,7 +158,8 @@ impl CallHistories {
 }
 
 impl CallHistory {
-    /// A worker makes its call of this number. The error names who has called something else.
+    /// Records a worker's call of this number. The error names a worker that has called something
+    /// else.
     pub(crate) fn enter(&self, number: u64, called: Called, caller: Caller) -> Result<(), Error> {
         self.pass(number, caller);
         let fingerprint = called.fingerprint(number);
@@ -169,7 +176,7 @@ impl CallHistory {
         }
         let by = caller.worker;
         calls.entries[index] = Some(Entry { called, by });
-        // Somebody who is ahead may have made a later call of the same index.
+        // Skipped if a worker that is ahead may have recorded a later call in the same place.
         if calls.entries.len() - index <= RECENT {
             recent.told.store(called.outline(number), Ordering::Release);
             recent.called.store(fingerprint, Ordering::Release);
@@ -178,7 +185,7 @@ impl CallHistory {
         heard.map_or(Ok(()), |(other, by)| called.compare(number, other, by))
     }
 
-    /// A worker makes its call of this number, of which it is known that it is the right one.
+    /// Counts a worker's call of this number, which is known to match.
     pub(crate) fn pass(&self, number: u64, caller: Caller) {
         let made = self
             .made
@@ -211,7 +218,7 @@ impl CallHistory {
         }
     }
 
-    /// How many calls all members in this pack have made.
+    /// Returns how many calls every member in this pack has made.
     fn made_by_all(&self) -> u64 {
         let made = self.made.get().into_iter().flatten();
         let made = made.map(|made| made.0.load(Ordering::Relaxed));
@@ -220,11 +227,11 @@ impl CallHistory {
 }
 
 impl Calls {
-    /// Where a call's entry is, for which it makes room. None where it is long past.
+    /// Returns the index of a call's entry, making room for it; `None` if the call is long past.
     fn index_of(&mut self, number: u64, made_by_all: impl FnOnce() -> u64) -> Option<usize> {
         let index = number.checked_sub(self.first)? as usize;
         let new = (index + 1).saturating_sub(self.entries.len());
-        // Now and then, and when calls have gone by that needed no entry.
+        // From time to time, and after a series of calls that needed no entry.
         if index > PAST && (new > PAST || new > 0 && index.is_multiple_of(PAST)) {
             self.forget(made_by_all());
         }
@@ -235,7 +242,7 @@ impl Calls {
         Some(index)
     }
 
-    /// All members of this pack have made so many calls: forgets those of them that are long past.
+    /// Forgets long-past calls, given how many all members in this pack have made.
     fn forget(&mut self, made: u64) {
         let first = made.saturating_sub(PAST as u64);
         if first > self.first {
@@ -248,7 +255,7 @@ impl Calls {
 }
 
 impl Called {
-    /// A call that exchanges values of this type.
+    /// Returns a call that exchanges values of type `T`.
     pub(crate) fn new<T: ?Sized + 'static>(operation: Operation, root: Rank) -> Self {
         Self {
             operation,
@@ -257,7 +264,7 @@ impl Called {
         }
     }
 
-    /// Of all that members of a pack compare. That of no call is zero.
+    /// Hashes everything that members of a pack compare. Never zero, which stands for no call.
     fn fingerprint(&self, number: u64) -> u64 {
         let mut hasher = FxHasher::default();
         self.outline(number).hash(&mut hasher);
@@ -265,14 +272,15 @@ impl Called {
         hasher.finish() | 1
     }
 
-    /// Of what is known of workers of other packs.
+    /// Hashes what is known of calls by workers of other packs. Never zero, which stands for no
+    /// call.
     fn outline(&self, number: u64) -> u64 {
         let mut hasher = FxHasher::default();
         (number, self.operation.code(), self.root).hash(&mut hasher);
         hasher.finish() | 1
     }
 
-    /// An error where another worker's call of the same number is another one.
+    /// Returns an error if another worker's call of the same number is a different one.
     fn compare(&self, number: u64, other: Self, by: u32) -> Result<(), Error> {
         let operation = self.operation;
         if operation != other.operation || (operation.has_root() && self.root != other.root) {
@@ -308,7 +316,7 @@ mod tests {
         Called::new::<u32>(Operation::Broadcast, Rank(root))
     }
 
-    /// The worker, one of the first of so many in this pack.
+    /// A caller in a pack with this many members.
     fn by(worker: u32, members: usize) -> Caller {
         Caller {
             worker,
@@ -389,7 +397,7 @@ mod tests {
                 });
             }
         });
-        // What is past is forgotten with a later call.
+        // Past calls are forgotten when a later call is made.
         for number in 20_000..20_000 + PAST as u64 {
             for worker in 0..WORKERS {
                 let caller = by(worker, WORKERS as usize);
@@ -433,7 +441,7 @@ mod tests {
         histories.heard(7, of(Operation::Gather, 5, 1), 5).unwrap();
         let gather = Called::new::<u32>(Operation::Gather, Rank(0));
         assert!(history.enter(1, gather, by(0, 1)).is_err());
-        // Nobody here is of that group, or not yet.
+        // No worker here is in that group, or not yet.
         histories.heard(8, of(Operation::Gather, 5, 1), 5).unwrap();
         for number in 0..10_000 {
             histories
@@ -453,7 +461,7 @@ mod tests {
                 history.pass(number, by(worker, 2));
             }
         }
-        // There is room for what others call ahead of this pack, and it is compared.
+        // There is still room for calls that other packs make first, and they are compared.
         history.heard(last, broadcast(1), 9).unwrap();
         assert!(history.enter(last, broadcast(0), by(0, 2)).is_err());
         let calls = history.calls.lock();

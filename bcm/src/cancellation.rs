@@ -1,4 +1,4 @@
-//! What ends every wait of a pack: its abort, its close, and its deadlines.
+//! Ends every wait of a pack: when it is aborted or closed, and at deadlines.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -12,8 +12,9 @@ use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::operation::Operation;
 
-/// The size of the last pack, and the processors this process had for it. Counting them reads files, and a pack may
-/// last only milliseconds. A container gets other processors for a pack of another size.
+/// The size of the last pack and the number of processors this process had for it. Counting processors reads files,
+/// while a pack may last only milliseconds. A container can get a different number of processors for a pack of
+/// another size.
 static CORES: Mutex<(usize, usize)> = Mutex::new((0, 0));
 
 fn cores(workers: usize) -> usize {
@@ -25,19 +26,20 @@ fn cores(workers: usize) -> usize {
     known.1
 }
 
-/// State shared by everyone who may wait in a pack.
+/// State shared by all threads that can wait in a pack.
 #[derive(Debug)]
 pub(crate) struct Cancellation {
-    /// Read on every operation, so apart from the reason, which is read once.
+    /// Whether operations must end. Every operation reads it, so it is apart from the reason, which
+    /// is read once.
     ended: AtomicBool,
     reason: OnceLock<Error>,
-    /// For threads that wait for something else than a message.
+    /// For threads that wait for something other than a message.
     changes: Mutex<()>,
     changed: Condvar,
     deadline: Option<Instant>,
     operation_timeout: Duration,
-    /// Workers that are not parked: when they outnumber the cores, spinning only takes time
-    /// from the one that is waited for.
+    /// Workers that are not parked: when they outnumber the cores, spinning only takes time from
+    /// the worker that is waited for.
     awake: AtomicUsize,
     cores: usize,
 }
@@ -60,7 +62,8 @@ impl Cancellation {
         }
     }
 
-    /// Ends all operations with this error. The first reason stays; `false` for later ones.
+    /// Ends all operations with this error. Only the first reason counts; returns `false` for later
+    /// ones.
     pub(crate) fn end(&self, reason: Error) -> bool {
         let first = self.reason.set(reason).is_ok();
         self.ended.store(true, Ordering::Release);
@@ -68,13 +71,13 @@ impl Cancellation {
         first
     }
 
-    /// What somebody waits for in [`Cancellation::wait_until`] may have come about.
+    /// Makes the threads in [`Cancellation::wait_until`] check their conditions again.
     pub(crate) fn announce_change(&self) {
         let _order = self.changes.lock();
         self.changed.notify_all();
     }
 
-    /// Waits until a condition holds or operations have to end, for so long at most.
+    /// Waits until a condition holds or operations must end, but no longer than `limit`.
     pub(crate) fn wait_until(&self, limit: Duration, condition: impl Fn() -> bool) {
         let until = Instant::now() + limit;
         let mut changes = self.changes.lock();
@@ -91,7 +94,7 @@ impl Cancellation {
             .is_some_and(|deadline| deadline <= Instant::now())
     }
 
-    /// Why every operation ends, once one has to.
+    /// Returns why operations must end, once they must.
     #[inline]
     pub(crate) fn ended(&self) -> Option<&Error> {
         if self.ended.load(Ordering::Acquire) {
@@ -101,7 +104,7 @@ impl Cancellation {
         }
     }
 
-    /// An error once operations have to end.
+    /// Returns an error once operations must end.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
         #[cold]
@@ -111,12 +114,12 @@ impl Cancellation {
         self.ended().map_or(Ok(()), refuse)
     }
 
-    /// Sleeps until woken or for this long. May return early.
+    /// Sleeps until woken, but no longer than `limit`. May return early.
     pub(crate) fn park(&self, limit: Duration) {
         self.sleep(|| thread::park_timeout(limit));
     }
 
-    /// As [`Cancellation::park`], for other ways of sleeping.
+    /// Like [`Cancellation::park`], for other ways of sleeping.
     pub(crate) fn sleep(&self, sleep: impl FnOnce()) {
         self.awake.fetch_sub(1, Ordering::Relaxed);
         sleep();
@@ -132,21 +135,21 @@ impl Cancellation {
     }
 }
 
-/// Most rounds of spinning, of some looks each: a few microseconds.
+/// The most rounds of spinning, each of several looks: a few microseconds.
 const MOST_SPINS: u32 = 10;
-/// Fewest rounds: what a message that is just being delivered may take.
+/// The fewest rounds: long enough for a message that is just being delivered.
 const FEWEST_SPINS: u32 = 1;
 /// After this many waits the maximum is tried again.
 const PROBE: u32 = 64;
-/// How long the core is offered to others before the thread sleeps. A wake-up costs the waker a
-/// system call and the sleeper some 20 µs, so it pays to stay awake a little longer than that.
+/// How long a thread yields its core to others before it sleeps. A wake-up costs the waker a system
+/// call and the sleeper some 20 µs, so it pays to stay awake a little longer than that.
 const YIELDING: Duration = Duration::from_micros(60);
-/// Longest sleep: a lost wake-up may cost time, never a hang.
+/// The longest sleep: a lost wake-up can cost time, but never causes a hang.
 const LONGEST_PARK: Duration = Duration::from_millis(250);
 
 /// How long it pays for a thread to spin. Spinning finds a message sooner only while its sender
-/// runs on another core; when both share one, it just keeps the sender from running. Which of the
-/// two it is changes as the system moves threads, so each thread learns from its own waits.
+/// runs on another core; when both share one, it just keeps the sender from running. Which case
+/// applies changes as the system moves threads, so each thread learns from its own waits.
 #[derive(Debug, Clone, Copy)]
 struct SpinEstimate {
     spins: u32,
@@ -162,7 +165,7 @@ thread_local! {
 pub(crate) enum Pause {
     /// Some time has passed: look again.
     Look,
-    /// Announce oneself to the waker, look again, then sleep for at most this long.
+    /// Announce the sleep, look again, then sleep for at most this long.
     Park(Duration),
 }
 
@@ -171,13 +174,14 @@ pub(crate) enum Pause {
 pub(crate) struct WaitBudget<'a> {
     pub(crate) cancellation: &'a Cancellation,
     pub(crate) operation: Operation,
-    /// When the first wait outlasted spinning; reading the clock costs as much as a message.
+    /// When the first wait outlasted spinning. Not set before, as reading the clock costs as much
+    /// as a message.
     started: Option<Instant>,
     round: u32,
     /// Rounds to spin in this wait.
     spins: u32,
     yielding_since: Option<Instant>,
-    /// Sleep right after spinning: what is waited for wakes without delay.
+    /// Whether to sleep right after spinning, because the thread will be woken without delay.
     pub(crate) prompt: bool,
 }
 
@@ -195,7 +199,7 @@ impl<'a> WaitBudget<'a> {
         }
     }
 
-    /// A new wait of the same operation begins: spin again, under the same deadline.
+    /// Begins another wait of the same operation: spins again, under the same deadline.
     pub(crate) fn refresh(&mut self) {
         self.round = 0;
         self.yielding_since = None;
@@ -209,7 +213,7 @@ impl<'a> WaitBudget<'a> {
         };
     }
 
-    /// The wait is over and has found what it waited for.
+    /// Records that the wait has found what it waited for.
     pub(crate) fn record_success(&self) {
         if self.round == 0 || self.cancellation.crowded() {
             return;
@@ -225,10 +229,10 @@ impl<'a> WaitBudget<'a> {
         });
     }
 
-    /// Passes a little time; an error when the operation has to end.
+    /// Lets a little time pass. Returns an error once the operation must end.
     pub(crate) fn pause(&mut self, peer: Peer) -> Result<Pause, Error> {
         self.check(peer)?;
-        // Where sleeping is prompt, the fewest spins are more than it takes to fall asleep.
+        // If wake-ups are prompt, even the fewest spins take longer than falling asleep.
         let spins = match self.prompt && self.spins == FEWEST_SPINS {
             true => 0,
             false => self.spins,
@@ -248,8 +252,9 @@ impl<'a> WaitBudget<'a> {
         Ok(Pause::Park(left.min(LONGEST_PARK)))
     }
 
-    /// An error once the operation has to end. At the flare's time-out it says whom this one waited for, also
-    /// where somebody else was first to see that the time is up; one that has not begun to wait waited for nobody.
+    /// Returns an error once the operation must end. At the flare's timeout the error names the peer that this
+    /// operation waits for, even if another thread was first to notice the timeout, unless the operation has not
+    /// begun to wait.
     #[inline]
     pub(crate) fn check(&self, peer: Peer) -> Result<(), Error> {
         match (self.cancellation.ended(), self.started) {
@@ -261,7 +266,7 @@ impl<'a> WaitBudget<'a> {
         }
     }
 
-    /// Time left to the operation; an error when there is none or it has to end.
+    /// Returns the time left for the operation; an error if none is left or the operation must end.
     pub(crate) fn remaining(&mut self, peer: Peer) -> Result<Duration, Error> {
         self.check(peer)?;
         self.remaining_at(Instant::now(), peer)

@@ -1,4 +1,4 @@
-//! What all members of a group call together.
+//! Operations that all members of a group call together.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::rank::Rank;
 
 /// # Collectives
 ///
-/// All members of the group call the same ones in the same order.
+/// All members of the group must call the same collectives in the same order.
 impl Communicator {
     /// Returns when every worker has called it.
     ///
@@ -36,14 +36,14 @@ impl Communicator {
 
     /// Gives the root's value to every worker.
     ///
-    /// The root passes `Some`; what other workers pass is dropped. Workers of one pack share
-    /// one value, which is never copied between them; `Arc::unwrap_or_clone` makes a copy of one's
-    /// own. The root does not wait for its own pack.
+    /// The root passes `Some`; values that other workers pass are dropped. Workers of one pack
+    /// share one value, which is never copied between them; `Arc::unwrap_or_clone` gives a worker
+    /// its own copy. The root does not wait for its own pack.
     ///
     /// Cost: one pointer per worker of a pack, one message per other pack.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is no such root or the root passes `None`; and as
+    /// [`Error::InvalidArgument`] when the root does not exist or passes `None`; also those of
     /// [`Communicator::barrier`] and [`Communicator::recv`].
     ///
     /// ```
@@ -60,13 +60,13 @@ impl Communicator {
 
     /// Combines the values of all workers at the root, which gets `Some`.
     ///
-    /// Values are combined in the order of worker ids, so `op` must be associative but need not
-    /// be commutative. Each pack combines its own before anything leaves it.
+    /// Values are combined in the order of worker ids, so `op` must be associative but need not be
+    /// commutative. Each pack combines its own values before any leave it.
     ///
     /// Cost: `log2(pack_size)` rounds in each pack, then `log2(num_packs)` rounds of one message.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`].
+    /// Same as [`Communicator::broadcast`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -84,12 +84,12 @@ impl Communicator {
         self.noted(collective::reduce::reduce(self, value, Rank(root), op))
     }
 
-    /// Combines the values of all workers and gives the result to every one.
+    /// Combines the values of all workers and gives the result to each of them.
     ///
-    /// As [`Communicator::reduce`] at worker 0 followed by [`Communicator::broadcast`].
+    /// Like [`Communicator::reduce`] at worker 0 followed by [`Communicator::broadcast`].
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`].
+    /// Same as [`Communicator::broadcast`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -106,19 +106,20 @@ impl Communicator {
         self.noted(collective::reduce::all_reduce(self, value, op))
     }
 
-    /// Combines the vectors of all workers element by element; the root's then holds the result.
+    /// Combines the vectors of all workers element by element; the root's vector then holds the
+    /// result.
     ///
-    /// All workers pass vectors of the same length. Those of the others hold nothing to rely on
-    /// afterwards, but their memory may be used again; after an error a vector may be empty.
-    /// Inside a pack the vectors are moved and all its workers combine them together, each some
-    /// slices, so every worker waits until its pack has finished. Floating-point results depend
-    /// on how the workers lie in packs, as far as rounding goes.
+    /// All workers pass vectors of the same length. Afterwards the contents of the other workers'
+    /// vectors are unspecified, but their memory can be reused; after an error a vector may be
+    /// empty. Inside a pack the vectors are moved, and all its workers combine them together, each
+    /// taking some slices, so every worker waits until its pack has finished. How workers are
+    /// distributed over packs affects the rounding of floating-point results.
     ///
     /// Cost: a few pointers per worker of a pack, one pass over all vectors at the speed of
     /// memory; then `log2(num_packs)` rounds of one message of the vector's size.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when lengths differ or there is no such root; and as
+    /// [`Error::InvalidArgument`] when lengths differ or the root does not exist; also those of
     /// [`Communicator::barrier`].
     ///
     /// ```
@@ -144,13 +145,13 @@ impl Communicator {
         ))
     }
 
-    /// Combines the vectors of all workers element by element, for every one.
+    /// Combines the vectors of all workers element by element and gives the result to each of them.
     ///
-    /// As [`Communicator::reduce_elements`] at worker 0 followed by [`Communicator::broadcast`]:
+    /// Like [`Communicator::reduce_elements`] at worker 0 followed by [`Communicator::broadcast`]:
     /// the workers of a pack share one result.
     ///
     /// # Errors
-    /// As [`Communicator::reduce_elements`].
+    /// Same as [`Communicator::reduce_elements`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Reducer, testing};
@@ -170,14 +171,14 @@ impl Communicator {
 
     /// Collects the values of all workers at the root, in the order of ranks.
     ///
-    /// Nobody waits for the root, but the first worker of each other pack waits for the others of
-    /// its pack, whose values of up to 8 KiB it sends with its own.
+    /// No worker waits for the root, but the first worker of each other pack waits for the rest of
+    /// its pack, as it sends their values of up to 8 KiB together with its own.
     ///
-    /// Cost: one pointer per worker of the root's pack; one message per other pack, of the short
-    /// values and 12 bytes for each, and one per longer value.
+    /// Cost: one pointer per worker of the root's pack; one message per other pack with its short
+    /// values, plus 12 bytes for each, and one message per longer value.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`].
+    /// Same as [`Communicator::broadcast`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -190,15 +191,16 @@ impl Communicator {
         self.noted(collective::gather::gather(self, value, Rank(root)))
     }
 
-    /// Collects the values of all workers, in the order of ranks, for every one.
+    /// Collects the values of all workers, in the order of ranks, and gives the list to each of
+    /// them.
     ///
-    /// The workers of a pack share one result. Everyone waits for everyone.
+    /// The workers of a pack share one result. Every worker waits for every other.
     ///
-    /// Cost: a few pointers per worker of a pack. Each pack sends each other one a message with
-    /// all its values of up to 8 KiB, 12 bytes more for each, and one per longer value.
+    /// Cost: a few pointers per worker of a pack. Each pack sends every other pack one message with
+    /// all its values of up to 8 KiB, plus 12 bytes for each, and one message per longer value.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`].
+    /// Same as [`Communicator::broadcast`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -215,16 +217,17 @@ impl Communicator {
         ))
     }
 
-    /// Gives each worker its own one of the root's values.
+    /// Gives each worker one of the root's values.
     ///
-    /// The root passes one value per worker, in the order of ranks; what other workers pass is
-    /// dropped. It does not wait for the others, who wait for it.
+    /// The root passes one value per worker, in the order of ranks; values that other workers pass
+    /// are dropped. The root does not wait for the others, but they wait for the root.
     ///
-    /// Cost: one pointer per worker of the root's pack; one message per other pack, of all values
-    /// of up to 8 KiB for it and 12 bytes for each, and one per longer value.
+    /// Cost: one pointer per worker of the root's pack; one message per other pack with all values
+    /// of up to 8 KiB for it, plus 12 bytes for each, and one message per longer value.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`]; also when the root's values are not one per worker.
+    /// Same as [`Communicator::broadcast`]; also [`Error::InvalidArgument`] when the root does not
+    /// pass exactly one value per worker.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -239,14 +242,15 @@ impl Communicator {
     }
 
     /// Gives value `i` of every worker to worker `i`, which gets them in the order of their
-    /// senders. With `T` a `Vec` each may have a length of its own. Everyone waits for everyone.
+    /// senders. If `T` is a `Vec`, each can have a different length. Every worker waits for every
+    /// other.
     ///
-    /// Cost: one pointer per pair of workers in a pack. Each pack sends each other one a message
-    /// with all values of up to 8 KiB (less where they are more than a thousand), copied once on
-    /// either side, and 12 bytes more for each; longer values are messages of their own.
+    /// Cost: one pointer per pair of workers in a pack. Each pack sends every other pack one
+    /// message with all values of up to 8 KiB (less if there are more than a thousand), copied once
+    /// on either side, plus 12 bytes for each; longer values are messages of their own.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] when there is not one value per worker; and as
+    /// [`Error::InvalidArgument`] when there is not exactly one value per worker; also those of
     /// [`Communicator::broadcast`].
     ///
     /// ```
@@ -264,13 +268,13 @@ impl Communicator {
     /// Combines value `i` of every worker for worker `i`.
     ///
     /// Every worker passes one value per worker. Values are combined in the order of ranks; each
-    /// pack combines its own before anything leaves it.
+    /// pack combines its own values before any leave it.
     ///
     /// Cost: a few pointers per pair of workers in a pack; each pack sends one value to every
-    /// worker of another pack, as in [`Communicator::all_to_all`].
+    /// worker of the other packs, as in [`Communicator::all_to_all`].
     ///
     /// # Errors
-    /// As [`Communicator::all_to_all`].
+    /// Same as [`Communicator::all_to_all`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -293,7 +297,7 @@ impl Communicator {
     /// Cost: two pointers per worker of a pack, and `log2(num_packs)` rounds of one message.
     ///
     /// # Errors
-    /// As [`Communicator::barrier`] and [`Communicator::recv`].
+    /// Same as [`Communicator::barrier`] and [`Communicator::recv`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -316,7 +320,7 @@ impl Communicator {
     /// Cost and errors: as [`Communicator::scan`].
     ///
     /// # Errors
-    /// As [`Communicator::scan`].
+    /// Same as [`Communicator::scan`].
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};

@@ -1,4 +1,4 @@
-//! A worker's handle: who it is, and how it talks to the others.
+//! A worker's handle of a group, by which it communicates with the other members.
 
 use std::fmt;
 use std::ops::Range;
@@ -13,19 +13,20 @@ use crate::shared::Shared;
 
 /// One worker's end of the flare's communication.
 ///
-/// A new one belongs to the group of all workers, whose ranks are the worker ids;
+/// A new communicator belongs to the group of all workers, whose ranks are the worker ids;
 /// [`my_pack`](Communicator::my_pack) and [`split`](Communicator::split) make other groups. A
-/// collective involves only the members of its group. Values may always differ in size from worker
-/// to worker, so `gather`, `scatter`, `all_gather` and `all_to_all` of vectors also cover MPI's `v`
-/// forms; each vector is moved, not copied into one with the others. Only
-/// [`reduce_elements`](Communicator::reduce_elements) and the like need equal lengths.
+/// collective involves only the members of its group. Values can always differ in size between
+/// workers, so `gather`, `scatter`, `all_gather` and `all_to_all` of vectors also cover MPI's `v`
+/// forms; each vector is moved, not copied into a common one. Only
+/// [`reduce_elements`](Communicator::reduce_elements) and
+/// [`all_reduce_elements`](Communicator::all_reduce_elements) need equal lengths.
 ///
-/// Every method takes `&self`; a handle may be cloned and used from several threads of the same
-/// worker, but collectives must then still be called by all workers in the same order.
+/// Every method takes `&self`; a handle can be cloned and used from several threads of the same
+/// worker, but collectives must still be called by all workers in the same order.
 ///
-/// Every operation is bounded: it returns an error when the operation's time-out or the flare's
-/// deadline passes, and at once when a worker, a pack or the flare fails
-/// ([`Error::Aborted`], naming who failed).
+/// Every operation is bounded: it returns an error when the operation's timeout or the flare's
+/// deadline passes, and immediately when a worker, a pack or the flare fails ([`Error::Aborted`],
+/// which names the one that failed).
 ///
 /// ```
 /// use burst_bcm::{BackendConfig, testing};
@@ -110,12 +111,12 @@ impl Communicator {
         self.shared.topology.num_packs()
     }
 
-    /// The pack of a worker; `None` when there is no such worker.
+    /// The pack of a worker; `None` when the worker does not exist.
     pub fn pack_of(&self, worker: u32) -> Option<PackId> {
         self.shared.topology.pack_of(worker)
     }
 
-    /// The workers of a pack; `None` when there is no such pack.
+    /// The workers of a pack; `None` when the pack does not exist.
     pub fn workers_of(&self, pack: PackId) -> Option<Range<u32>> {
         self.shared.topology.workers_of(pack)
     }
@@ -127,13 +128,13 @@ impl Communicator {
 
     /// Ends every operation of every worker of the flare with this failure.
     ///
-    /// Returns at once; peers in other packs learn of it within a second.
+    /// Returns immediately; peers in other packs are notified within a second.
     pub fn abort(&self, failure: Failure) {
         self.shared.abort(failure);
     }
 
-    /// An error once the flare has failed, was cancelled, or the pack is closed; never waits. For
-    /// long stretches of work without communication.
+    /// Returns an error once the flare has failed or was cancelled, or the pack is closed; never
+    /// waits. Intended for long computations without communication.
     ///
     /// # Errors
     /// [`Error::Aborted`], [`Error::Closed`].
@@ -152,8 +153,8 @@ impl Communicator {
         self.noted(self.shared.cancellation.check())
     }
 
-    /// The first error by which an operation of this worker ended through no fault of its own, on this handle or any
-    /// other it has, on a group's or a request: the flare was aborted, or a peer left or did not answer in time.
+    /// Returns the first error that ended an operation of this worker through no fault of its own, on any of its
+    /// handles, groups or requests: the flare was aborted, or a peer left or did not answer in time.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, Error, Failure, FailureKind, testing};
@@ -171,8 +172,8 @@ impl Communicator {
         self.shared.interruptions.of(self.worker)
     }
 
-    /// Notes an error that interrupts this worker, and returns the result. Every method that may wait or be refused
-    /// ends with it.
+    /// Records an error that interrupts this worker, and returns the result unchanged. Every method that can wait
+    /// or be refused ends with this call.
     #[inline]
     pub(crate) fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         self.shared.interruptions.noted(self.worker, result)

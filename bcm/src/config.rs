@@ -1,4 +1,4 @@
-//! How a pack is configured.
+//! The configuration of a pack.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -10,36 +10,37 @@ use serde::{Deserialize, Serialize};
 use crate::pack_id::PackId;
 use crate::topology::Topology;
 
-/// How long one operation may wait when the configuration says nothing.
+/// How long one operation may wait by default.
 pub const DEFAULT_OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
-/// Bytes a pack may hold that have arrived and were not received yet.
+/// How many bytes a pack may hold, by default, that have arrived and have not been received yet.
 pub const DEFAULT_MAX_BYTES_IN_FLIGHT: usize = 256 << 20;
-/// Largest single message between packs.
+/// The largest single message between packs by default, in bytes.
 pub const DEFAULT_MAX_MESSAGE: usize = 4 << 30;
 
-/// What carries messages between packs.
+/// The backend that carries messages between packs.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackendConfig {
-    /// One of [`backends`](crate::backends), or `memory` inside of one process.
+    /// One of [`backends`](crate::backends), or `memory` inside one process.
     pub kind: String,
-    /// Where its server is, for backends that have one. May hold a password, so it is never
+    /// The address of the backend's server, if it has one. Can contain a password, so it is never
     /// printed.
     #[serde(default)]
     pub uri: Option<String>,
-    /// Certificates, as PEM, of the authorities a server reached over TLS must be known to. When
-    /// there are none, those the machine trusts.
+    /// PEM certificates of the authorities that a server's TLS certificate is checked against. If
+    /// there are none, the authorities that the machine trusts.
     #[serde(default)]
     pub ca: Option<String>,
-    /// Larger messages are cut into chunks of this many bytes. When there is none, it is the
+    /// Messages larger than this many bytes are split into chunks of this size. Defaults to the
     /// backend's [`default_chunk_size`](crate::default_chunk_size).
     #[serde(default)]
     pub chunk_size: Option<usize>,
-    /// Flares are given this very address, credentials and all, instead of one of their own: each
-    /// can do whatever the platform can on the server, to others' messages, too.
+    /// Gives flares this address with its credentials, instead of credentials of their own: each
+    /// flare can then do whatever the platform can on the server, including to messages of others.
     #[serde(default)]
     pub shared_credentials: bool,
-    /// How long what broke is tried to be made again, where a test is not about that time.
+    /// How long to keep trying to restore a broken connection, for tests that are not about that
+    /// time.
     #[doc(hidden)]
     #[serde(skip)]
     pub recovery: Option<Duration>,
@@ -65,7 +66,7 @@ impl BackendConfig {
         self
     }
 
-    /// The same backend with the authorities its server's certificate is checked by.
+    /// The same backend with the authorities that its server's certificate is checked against.
     #[must_use]
     pub fn with_ca(mut self, pem: impl Into<String>) -> Self {
         self.ca = Some(pem.into());
@@ -109,7 +110,7 @@ impl fmt::Debug for BackendConfig {
 pub struct Secret(String);
 
 impl Secret {
-    /// A secret from its text; packs of one flare must be given the same.
+    /// Creates a secret from its text; all packs of a flare must be given the same one.
     pub fn new(secret: impl Into<String>) -> Self {
         Self(secret.into())
     }
@@ -149,30 +150,30 @@ impl fmt::Debug for Secret {
 /// ```
 #[derive(Debug, Clone)]
 pub struct PackConfig {
-    /// The flare; everything the backend stores is under this name.
+    /// The flare's id; everything the backend stores is stored under it.
     pub flare_id: String,
     /// Which pack this is.
     pub pack: PackId,
     /// All packs of the flare.
     pub topology: Topology,
-    /// What carries messages between packs; unused when there is one pack only.
+    /// The backend that carries messages between packs; unused if there is only one pack.
     pub backend: BackendConfig,
     /// The flare's own secret, by which packs recognise each other.
     pub secret: Secret,
-    /// The host name or address other packs reach this one by, or `unix:` and the path of `listener`. Default
+    /// The host name or address at which other packs reach this one, or `unix:` and the path of `listener`. Default
     /// `127.0.0.1`.
     pub advertise: String,
-    /// A Unix socket that listens already, for a pack that has no network: in a sandbox. One flare after the other
-    /// may have it. Default none.
+    /// A Unix socket that is already listening, for a pack in a sandbox, which has no network. One flare after
+    /// another can use it. Default none.
     pub listener: Option<Arc<OwnedFd>>,
     /// When the flare ends; no operation waits longer.
     pub deadline: Option<SystemTime>,
     /// How long one operation may wait. Default [`DEFAULT_OPERATION_TIMEOUT`].
     pub operation_timeout: Duration,
-    /// Bytes from other packs that may be held before they are received; senders wait beyond.
-    /// Default [`DEFAULT_MAX_BYTES_IN_FLIGHT`].
+    /// How many bytes from other packs may be held before they are received; beyond that, senders
+    /// wait. Default [`DEFAULT_MAX_BYTES_IN_FLIGHT`].
     pub max_bytes_in_flight: usize,
-    /// Largest message accepted from another pack. Default [`DEFAULT_MAX_MESSAGE`].
+    /// The largest message accepted from another pack, in bytes. Default [`DEFAULT_MAX_MESSAGE`].
     pub max_message: usize,
 }
 

@@ -1,4 +1,4 @@
-//! What a pack keeps of the way to the other packs from one flare to the next.
+//! Connections to other packs that a pack keeps from one flare to the next.
 
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use crate::pack_id::PackId;
 use crate::remote::{self, Backend, Inbox};
 use crate::topology::Topology;
 
-/// The connections of a pack that has [left](crate::Pack::leave) its flare, for the next one of
-/// the same packs. Dropped, they are closed.
+/// The connections of a pack that has [left](crate::Pack::leave) its flare, for the next flare on
+/// the same packs. Dropping this closes them.
 ///
-/// What a server has closed meanwhile, or does not answer any more, is made again. A broken connection between packs
-/// fails the next flare: its other end is gone.
+/// Connections that a server has closed since then, or does not answer on any more, are replaced. A broken
+/// connection between packs fails the next flare, because its other end has gone.
 #[derive(Debug)]
 pub struct Connections {
     between: Between,
-    /// Until it is taken over.
+    /// Set until the next flare takes it over.
     backend: Option<Arc<dyn Backend>>,
 }
 
-/// What has to be the same in both flares; in what chunks they send has not.
+/// What must be the same in both flares; their chunk sizes may differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Between {
     pack: PackId,
@@ -51,9 +51,9 @@ impl Connections {
         }
     }
 
-    /// The backend for a flare: over the connections there are, when they are between the same
-    /// packs, or over new ones. Those to a server may have fallen silent while nobody used them,
-    /// which only asking tells: new ones replace them.
+    /// Returns the backend for a flare: over the existing connections if they are between the same
+    /// packs, otherwise over new ones. Connections to a server can die while nobody uses them,
+    /// which only a request on them reveals; they are replaced by new ones.
     pub(crate) fn open(
         kept: Option<Self>,
         config: &PackConfig,

@@ -1,44 +1,48 @@
-//! Context ids: 32 bits in each message that say of which group it is.
+//! Context ids: 32 bits in each message that identify its group.
 //!
-//! No message leaves its group's packs, so it is enough that in no pack two groups have the same id. Nothing more is
-//! needed of all that is kept by id there: unexpected messages, streams and their names on servers, call histories.
+//! No message leaves its group's packs, so it is enough that no two groups in a pack have the same id. That also
+//! suffices for everything that is kept by id there: unexpected messages, streams and their names on servers, and
+//! call histories.
 //!
-//! **Groups by `split`.** Each worker counts the splits it begins, on whichever group and in whichever thread. The
-//! exchange that a split makes anyway tells the members each other's numbers, and a new group's id is that of the split
-//! that its first member is in: (that worker, its number). A worker begins each number once and is first in one group of
-//! a split at most, so that no two groups of a flare have the same pair, whether they share workers or not, and at
-//! whatever time they live.
+//! **Groups by `split`.** Each worker counts the splits it begins, across all groups and threads. The exchange that
+//! is part of every split also gives the members each other's numbers, and a new group's id is made from its first
+//! member: (that worker, its number of the split). A worker uses each number once and is the first member of at
+//! most one group of a split, so no two groups of a flare have the same pair, whether or not they share workers or
+//! exist at the same time.
 //!
-//! **Groups by `my_pack` and `pack_leaders`** are made without an exchange, so each id comes with those of the
-//! [relatives](Relation) of its group: the groups that are made from it that way. Of a relation there is one group in
-//! each pack at most. The chain ends where it would repeat itself: a pack's members are their own pack.
+//! **Groups by `my_pack` and `pack_leaders`** are made without an exchange, so each id comes with the ids of its
+//! group's [relatives](Relation): the groups that are derived from it this way. Each relation has at most one group
+//! in each pack. The chain ends where it would repeat itself: the members of a pack are their own pack.
 //!
-//! **The end.** Ids are not used again, so that what comes late is nobody else's. In 32 bits there are
-//! [`numbers`] for each worker, after which its groups are refused with an error.
+//! **Exhaustion.** Ids are never reused, so a late message cannot be taken for another group's. In 32 bits there is
+//! room for [`numbers`] numbers for each worker; after that, groups that it is the first member of are refused with
+//! an error.
 //!
-//! **Liars.** Which worker is a group's first follows from what all were told, so a pack that lies about a number can
-//! only repeat an id of a group that one of its own workers is first in, or have such a group refused. What comes of
-//! that are errors in that flare, as of any other wrong message; other flares' messages are told apart before.
+//! **Lying packs.** Which worker is a group's first member follows from the data that all members received, so a
+//! pack that lies about a number can only repeat an id of a group whose first member is one of its own workers, or
+//! have such a group refused. Either causes errors in that flare, like any other wrong message; messages of other
+//! flares are separated out before that.
 
 use crate::topology::Topology;
 
-/// The group of all workers.
+/// The context id of the group of all workers.
 pub(crate) const WORLD: u32 = 0;
-/// The number of a worker's first split; the one before stands for [`WORLD`].
+/// The number of a worker's first split; the number before it stands for [`WORLD`].
 pub(crate) const FIRST_NUMBER: u64 = 1;
 
-/// What a group is to the one that it was made from without an exchange. Its place is the last digit of its id.
+/// How a group was derived, without an exchange, from another. The index of the relation is the last digit of the
+/// group's id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Relation {
-    /// It was made by a split, or is [`WORLD`].
+    /// Not derived: made by a split, or [`WORLD`].
     Itself,
-    /// Its members in a pack.
+    /// Its members in one pack.
     Pack,
-    /// The first of each pack.
+    /// The first member of each pack.
     Leaders,
-    /// The first of those in a pack, alone.
+    /// The first of its members in one pack, alone.
     LeaderOfPack,
-    /// One of the first of each pack, as the one in its pack.
+    /// The first member in one pack, as that pack's part of `Leaders`.
     PackOfLeader,
 }
 
@@ -55,7 +59,7 @@ impl Relation {
         Self::ALL[(context % RELATIONS) as usize]
     }
 
-    /// The id of the relative of the same group.
+    /// Returns the id of this relative of the same group.
     fn id(self, context: u32) -> u32 {
         context - context % RELATIONS + self as u32
     }
@@ -63,12 +67,13 @@ impl Relation {
 
 const RELATIONS: u32 = Relation::ALL.len() as u32;
 
-/// How many numbers each worker of a flare has, the one of [`WORLD`] included.
+/// Returns how many numbers each worker of a flare has, including the one that stands for
+/// [`WORLD`].
 pub(crate) fn numbers(topology: &Topology) -> u64 {
     (1 << 32) / u64::from(RELATIONS) / u64::from(topology.burst_size())
 }
 
-/// The id of a group that was split off; `None` when its first member has no such number.
+/// Returns the id of a group made by a split; `None` if its first member's number is out of range.
 pub(crate) fn of_split(first: u32, number: u64, topology: &Topology) -> Option<u32> {
     if !(FIRST_NUMBER..numbers(topology)).contains(&number) {
         return None;
@@ -77,7 +82,8 @@ pub(crate) fn of_split(first: u32, number: u64, topology: &Topology) -> Option<u
     u32::try_from(family * u64::from(RELATIONS)).ok()
 }
 
-/// The id of the group of a group's members in a pack; `None` when that is the group itself.
+/// Returns the id of the group of a group's members in one pack; `None` if that is the group
+/// itself.
 pub(crate) fn of_my_pack(context: u32) -> Option<u32> {
     match Relation::of(context) {
         Relation::Itself => Some(Relation::Pack.id(context)),
@@ -86,7 +92,8 @@ pub(crate) fn of_my_pack(context: u32) -> Option<u32> {
     }
 }
 
-/// The id of the group of the first of each pack; `None` when that is the group itself.
+/// Returns the id of the group of the first member of each pack; `None` if that is the group
+/// itself.
 pub(crate) fn of_pack_leaders(context: u32) -> Option<u32> {
     match Relation::of(context) {
         Relation::Itself => Some(Relation::Leaders.id(context)),

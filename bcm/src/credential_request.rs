@@ -1,4 +1,4 @@
-//! Credentials of a flare's own on a backend's server.
+//! Requests for a flare's own credentials on a backend's server.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,25 +6,25 @@ use std::time::SystemTime;
 
 use crate::config::{BackendConfig, Secret};
 
-/// What credentials are issued for: a flare, whose packs share them.
+/// The flare that credentials are issued for; its packs share them.
 #[derive(Debug, Clone, Copy)]
 pub struct CredentialRequest<'a> {
     /// The flare.
     pub flare_id: &'a str,
     /// The secret its packs share.
     pub secret: &'a Secret,
-    /// When it ends.
+    /// When the flare ends, if it has a deadline.
     pub deadline: Option<SystemTime>,
-    /// How many packs it has, if known: limits on the server depend on it.
+    /// The number of packs of the flare, if known: limits on the server depend on it.
     pub packs: Option<u32>,
     /// The group it belongs to, if any: the flares of a group run one after the other, on the same packs.
     pub group: Option<&'a str>,
-    /// What [`issue_credentials`](crate::issue_credentials) returned for the last flare of the group.
+    /// What [`issue_credentials`](crate::issue_credentials) returned for the previous flare of the group.
     pub last: Option<&'a IssuedBackend>,
 }
 
 impl<'a> CredentialRequest<'a> {
-    /// A flare of no group, which never ends.
+    /// Requests credentials for a flare without a group or a deadline.
     pub fn new(flare_id: &'a str, secret: &'a Secret) -> Self {
         Self {
             flare_id,
@@ -37,7 +37,7 @@ impl<'a> CredentialRequest<'a> {
     }
 }
 
-/// A backend as a flare's packs are told of it. Keep it for as long as they use it.
+/// A backend in the form given to a flare's packs. Keep it while they use the backend.
 #[derive(Clone)]
 pub struct IssuedBackend {
     /// The backend, with credentials of the flare's own.
@@ -45,19 +45,19 @@ pub struct IssuedBackend {
     pub(crate) agent: Option<Arc<dyn Agent>>,
 }
 
-/// Does for a flare what needs the platform's own credentials, while the flare lasts.
+/// Does the work for a flare that needs the platform's own credentials, while the flare lasts.
 pub(crate) trait Agent: Send + Sync {
-    /// The next flare of the same group has begun.
+    /// Called when the next flare of the same group has begun.
     #[cfg_attr(not(feature = "s3"), allow(dead_code))] // Nothing else has agents.
     fn begin_flare(&self, flare_id: &str);
 
-    /// The flare is over.
+    /// Called when the flare is over.
     fn end(&self);
 }
 
 impl IssuedBackend {
-    /// The pack has ended: nothing more is done for its flare. It can still be the `last` of the next
-    /// flare of the same group.
+    /// Stops the work done for the flare, once its pack has ended. This can still be the `last` of the next flare
+    /// of the same group.
     pub fn end(&self) {
         if let Some(agent) = &self.agent {
             agent.end();

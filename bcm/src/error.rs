@@ -1,4 +1,4 @@
-//! What can go wrong in an operation, with peer, operation and cause.
+//! Errors of operations, with operation, peer and cause.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::invalid::{InvalidArgument, InvalidConfiguration};
 use crate::operation::Operation;
 use crate::pack_id::PackId;
 
-/// Whom an operation was waiting for.
+/// The peer that an operation was waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Peer {
     /// One worker.
@@ -33,7 +33,7 @@ impl fmt::Display for Peer {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The flare was aborted; the failure says who failed and why.
+    /// The flare was aborted; the failure names who failed and why.
     #[error("the flare was aborted: {0}")]
     Aborted(Failure),
     /// The peer did not do its part in time.
@@ -41,9 +41,9 @@ pub enum Error {
     Timeout {
         /// What was called.
         operation: Operation,
-        /// Who did not answer.
+        /// The peer that did not answer.
         peer: Peer,
-        /// How long it was waited for.
+        /// How long the operation waited.
         after: Duration,
     },
     /// An argument is not allowed.
@@ -65,7 +65,7 @@ pub enum Error {
     TypeMismatch {
         /// What was called.
         operation: Operation,
-        /// Who sent the message.
+        /// The sender of the message.
         peer: Peer,
         /// The receiver's type.
         expected: String,
@@ -104,14 +104,14 @@ pub enum Error {
         /// Why not.
         reason: String,
     },
-    /// What carries messages between packs failed.
+    /// The backend, which carries messages between packs, failed.
     #[error("backend {backend} failed{}: {reason}", OfPack(*pack))]
     Backend {
         /// The backend's name.
         backend: &'static str,
-        /// The pack that was to be reached.
+        /// The pack at the other end, if the failure concerns only one.
         pack: Option<PackId>,
-        /// The cause; never holds a credential.
+        /// The cause; never contains a credential.
         reason: String,
     },
     /// The peer's pack ended in good order without doing its part.
@@ -119,10 +119,11 @@ pub enum Error {
     Departed {
         /// What was called.
         operation: Operation,
-        /// Who has ended.
+        /// The peer that has ended.
         peer: Peer,
     },
-    /// A group cannot be told apart from others any more.
+    /// The new group's first member has no context id left for it, so the group could not be told
+    /// apart from others.
     #[error(
         "{operation}: worker {first}, the first of the new group, has been in more splits than the {most} that a \
          flare of this size can tell apart"
@@ -132,10 +133,10 @@ pub enum Error {
         operation: Operation,
         /// The group's first worker.
         first: u32,
-        /// How many splits a worker may be in.
+        /// How many splits a worker can be in.
         most: u64,
     },
-    /// The pack was not given its peers' endpoints yet.
+    /// The pack has not been given its peers' endpoints yet.
     #[error("the pack was not started: call start with the endpoints of all packs first")]
     NotStarted,
     /// The pack was closed.
@@ -155,7 +156,7 @@ impl fmt::Display for OfPack {
 }
 
 impl Error {
-    /// What carries messages failed, towards this pack if towards one.
+    /// The backend failed, towards this pack if one is given.
     pub(crate) fn of_backend(backend: &'static str, pack: Option<PackId>, reason: String) -> Self {
         Self::Backend {
             backend,
@@ -194,7 +195,7 @@ impl Error {
         }
     }
 
-    /// The operation that did not complete, where one is known.
+    /// Returns the operation that did not complete, if it is known.
     pub fn operation(&self) -> Option<Operation> {
         match self {
             Self::Timeout { operation, .. }

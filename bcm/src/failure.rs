@@ -32,24 +32,24 @@ pub enum FailureKind {
     Cancelled,
     /// An operation ended because another worker failed.
     PeerFailed,
-    /// A pack is gone.
+    /// A pack was lost.
     PackLost,
-    /// A machine that ran packs is gone.
+    /// A machine that ran packs was lost.
     InvokerLost,
-    /// A pack could not be brought up.
+    /// A pack could not be started.
     StartFailed,
-    /// What carries messages between packs failed.
+    /// The backend, which carries messages between packs, failed.
     Backend,
     /// A worker was given an input it cannot read.
     InvalidInput,
-    /// The controller restarted and could not pick the flare up again.
+    /// The controller restarted and could not resume the flare.
     ControllerRestarted,
-    /// A mistake in the platform itself.
+    /// A bug in the platform itself.
     Internal,
 }
 
 impl FailureKind {
-    /// What happened, as a phrase that follows the name of the one it happened to.
+    /// Returns what happened, as a phrase that follows the name of the worker, pack or flare.
     fn phrase(self) -> &'static str {
         match self {
             Self::Error => "returned an error",
@@ -72,7 +72,7 @@ impl FailureKind {
     }
 }
 
-/// Why something ended badly, and who it was.
+/// Why something failed, and which worker or pack it was.
 ///
 /// ```
 /// use burst_bcm::{Failure, FailureKind, PackId};
@@ -108,7 +108,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure nobody is named in yet.
+    /// A failure that names no worker or pack yet.
     pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -120,18 +120,19 @@ impl Failure {
         }
     }
 
-    /// The flare's time is up, which is no worker's failure: who kept it from ending shows in what each was at.
+    /// The flare's deadline has passed, which is no worker's failure: what each worker was doing shows which of
+    /// them kept the flare from ending.
     pub fn overdue() -> Self {
         Self::new(FailureKind::Timeout, "the flare's deadline has passed")
     }
 
-    /// Whether this is the flare's time-out, and not that of one worker's operation.
+    /// Whether this is the timeout of the flare, and not of one worker's operation.
     pub fn is_overdue(&self) -> bool {
         self.kind == FailureKind::Timeout && self.worker.is_none()
     }
 
-    /// What counts as the reason once the flare's time is up, as `overdue` says: that a peer failed or waited in vain
-    /// is no fault of the peer then, it only met the same deadline a moment earlier.
+    /// Replaces the failure of a peer and a timeout by the flare's own timeout if the flare is `overdue`: the peer
+    /// is then not to blame, as it only met the same deadline a moment earlier.
     #[must_use]
     pub fn unless_overdue(self, overdue: bool) -> Self {
         match self.kind {
@@ -155,7 +156,7 @@ impl Failure {
         self
     }
 
-    /// Who it was, what happened and at what, without the cause.
+    /// Returns who failed, how and in which operation, without the cause.
     fn what(&self) -> String {
         let who = match (self.worker, self.pack) {
             (Some(worker), Some(pack)) => format!("worker {worker} of pack {pack}"),
@@ -178,7 +179,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = self.what();
         f.write_str(&what)?;
-        // That the flare was cancelled is all there is to say of a flare that was.
+        // A message that only repeats this, such as "the flare was cancelled", is left out.
         if !self.message.is_empty() && self.message != what {
             write!(f, ": {}", self.message)?;
         }

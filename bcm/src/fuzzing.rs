@@ -1,5 +1,5 @@
-//! What faces bytes from outside, as functions of those bytes, for the fuzzers in `fuzz/`. Each
-//! must come back, whatever it is given, without a panic and without much memory.
+//! The code that handles bytes from outside, as functions of those bytes, for the fuzzers in
+//! `fuzz/`. Each must return whatever its input, without panicking or using much memory.
 
 use std::io::Write;
 use std::net::Shutdown;
@@ -18,12 +18,12 @@ use crate::tag::Tag;
 use crate::topology::Topology;
 use crate::wire::{HEADER_SIZE, Header, Kind, Layout, flare_digest};
 
-/// The flare whose frames are understood.
+/// The flare whose frames are accepted.
 const FLARE: &str = "fuzz";
-/// More would not fit into a socket nobody reads yet.
+/// The most bytes written to a socket that nobody reads yet: more would not fit.
 const LONGEST: usize = 64 << 10;
 
-/// Decodes a header; what is accepted must be written as the bytes it was read from.
+/// Decodes a header; an accepted one must encode to the bytes it was decoded from.
 pub fn header(bytes: &[u8]) {
     if let Ok(header) = Header::decode(bytes) {
         assert_eq!(header.encode(), bytes[..HEADER_SIZE]);
@@ -44,7 +44,7 @@ pub fn frames(mut bytes: &[u8]) {
     }
 }
 
-/// Reads replies as they come from a Redis server, frames in them too.
+/// Reads replies as from a Redis server, including frames in them.
 pub fn replies(bytes: &[u8]) {
     let bytes = bytes.get(..LONGEST).unwrap_or(bytes);
     for inbox in [None, Some(inbox())] {
@@ -57,7 +57,7 @@ pub fn replies(bytes: &[u8]) {
     }
 }
 
-/// Inputs worth starting from, by the name of the function they are for.
+/// Inputs to start from, by the name of the function they are for.
 pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
     let payload: Vec<u8> = (0..100).collect();
     let layout = Layout::cut(payload.len(), 40);

@@ -1,4 +1,4 @@
-//! The workers that take part in a collective, and how they lie in packs.
+//! The workers that take part in a collective, and their distribution over packs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use crate::pack_id::PackId;
 use crate::rank::{Rank, Run};
 use crate::topology::Topology;
 
-/// The members of one pack.
+/// A group's members in one pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PackMembers {
     pub(crate) pack: PackId,
@@ -29,19 +29,19 @@ pub(crate) struct Group {
     members: Vec<u32>,
     packs: Vec<PackMembers>,
     own_pack: usize,
-    /// Which of its pack's members this one is.
+    /// This member's index among its pack's members.
     index_in_pack: usize,
-    /// Longest runs of ranks within one pack, in rank order: what a reduction may combine
-    /// before it leaves the pack without changing the order.
+    /// The longest runs of ranks within one pack, in rank order: a reduction can combine their
+    /// values before any leave the pack, without changing the order.
     runs: Vec<Run>,
     /// The number of this member's next collective.
     next: AtomicU64,
-    /// The number of this worker's next split, of whichever of its groups.
+    /// The number of this worker's next split, shared by all its groups.
     next_split: Arc<AtomicU64>,
-    /// Made once, so that whoever asks again counts on with the others.
+    /// Created once, so that later callers continue its count of collectives.
     my_pack: OnceLock<Arc<Group>>,
     pack_leaders: OnceLock<Arc<Group>>,
-    /// What the members in this pack have called.
+    /// The collectives that the members in this pack have called.
     history: OnceLock<Arc<CallHistory>>,
 }
 
@@ -77,7 +77,7 @@ impl Group {
                 });
             }
             last = Some(pack);
-            // Packs mostly come in order, so the one sought is mostly the last.
+            // Packs mostly come in order, so the one sought is usually the last.
             let index = match packs.iter().rposition(|known| known.pack == pack) {
                 Some(index) => index,
                 None => {
@@ -118,14 +118,15 @@ impl Group {
         &self.members
     }
 
-    /// The worker of a rank, which is one of the group's.
+    /// Returns the worker of a rank, which must be one of the group's.
     pub(crate) fn worker(&self, rank: Rank) -> u32 {
         self.members[rank.index()]
     }
 
     /// The rank of a worker, if it is one of the group's.
     pub(crate) fn rank_of(&self, worker: u32) -> Option<Rank> {
-        // Of all workers each has its own number; otherwise groups are small or searched rarely.
+        // In the group of all workers, ranks are worker ids; other groups are small or searched
+        // rarely.
         if self.members.get(worker as usize) == Some(&worker) {
             return Some(Rank(worker));
         }
@@ -142,12 +143,12 @@ impl Group {
         &self.packs[self.own_pack]
     }
 
-    /// Which of [`Group::packs`] this one's is.
+    /// Returns the index of this member's pack in [`Group::packs`].
     pub(crate) fn own_pack_index(&self) -> usize {
         self.own_pack
     }
 
-    /// This member among those in its pack.
+    /// Returns this member as a caller, with its place among the members in its pack.
     pub(crate) fn caller(&self) -> Caller {
         Caller {
             worker: self.worker(self.rank),
@@ -183,7 +184,8 @@ impl Group {
         self.own_pack().ranks.first() == Some(&self.rank)
     }
 
-    /// The first members of all packs as a group, for one of them; `None` when that is this group.
+    /// The first members of all packs as a group, which this member must be in; `None` when that is
+    /// this group.
     pub(crate) fn pack_leaders(&self, topology: &Topology) -> Option<Arc<Self>> {
         let context = context::of_pack_leaders(self.context)?;
         let made = self.pack_leaders.get_or_init(|| {
@@ -194,7 +196,7 @@ impl Group {
         Some(Arc::clone(made))
     }
 
-    /// Members of this group, this one included, as a group of their own.
+    /// Makes a group of members of this group, which must include this one.
     pub(crate) fn subgroup(&self, context: u32, ranks: &[Rank], topology: &Topology) -> Arc<Self> {
         let own = ranks.iter().position(|&rank| rank == self.rank);
         let members = ranks.iter().map(|&rank| self.worker(rank)).collect();
@@ -203,23 +205,23 @@ impl Group {
         Arc::new(Self::new(context, members, own, topology, next_split))
     }
 
-    /// What the members in this pack have called.
+    /// The collectives that the members in this pack have called.
     pub(crate) fn history(&self, histories: &CallHistories) -> &CallHistory {
         self.history.get_or_init(|| histories.of(self.context))
     }
 
-    /// Numbers this worker's next split.
+    /// Takes the number of this worker's next split.
     pub(crate) fn split_number(&self) -> u64 {
         self.next_split.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Makes a number the next one, as if there had been other splits.
+    /// Sets the number of the next split, as if others had come before it.
     #[cfg(test)]
     pub(crate) fn set_split_number(&self, number: u64) {
         self.next_split.store(number, Ordering::Relaxed);
     }
 
-    /// Numbers this member's next collective.
+    /// Takes the number of this member's next collective.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }

@@ -10,9 +10,10 @@ use crate::rank::Rank;
 
 /// # Groups
 ///
-/// A group is a communicator of its own: its members are numbered by rank, its collectives
-/// involve its members only, and its messages are never taken for another group's.
-/// [`worker_id`](Communicator::worker_id) and what describes the flare stay what they are.
+/// A group has a communicator of its own: its members are numbered by rank, its collectives involve
+/// only its members, and its messages are never mistaken for another group's.
+/// [`worker_id`](Communicator::worker_id) and the methods that describe the flare return the same
+/// as before.
 impl Communicator {
     /// This worker's number in the group; the worker id in the group of all workers.
     pub fn rank(&self) -> u32 {
@@ -24,7 +25,7 @@ impl Communicator {
         self.group.size()
     }
 
-    /// The worker of a rank; `None` when there is no such rank.
+    /// The worker of a rank; `None` when the rank does not exist.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -39,8 +40,8 @@ impl Communicator {
         (rank < self.size()).then(|| self.group.worker(Rank(rank)))
     }
 
-    /// The members of the group that are in this worker's pack, in the order of their ranks.
-    /// Every call gives the same group, and on that one it gives that one itself.
+    /// The members of the group that are in this worker's pack, in the order of their ranks. Every
+    /// call returns the same group; called on that group, it returns the group itself.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -59,8 +60,8 @@ impl Communicator {
         }
     }
 
-    /// The first member of each pack; `None` for all others. Every call gives the same group, and
-    /// on that one it gives that one itself.
+    /// The group of the first member of each pack; `None` for all other members. Every call returns
+    /// the same group; called on that group, it returns the group itself.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -83,15 +84,15 @@ impl Communicator {
         })
     }
 
-    /// Divides the group: members that pass the same color form a new one, ranked by key and,
-    /// where keys are equal, by their old rank. Who passes `None` is in none.
+    /// Divides the group: members that pass the same color form a new group, ranked by key and, if
+    /// keys are equal, by their old rank. A member that passes `None` is in no new group.
     ///
-    /// A collective: all members call it. Cost: an [`all_gather`](Communicator::all_gather) of a
-    /// few bytes.
+    /// This is a collective: all members must call it. Cost: an
+    /// [`all_gather`](Communicator::all_gather) of a few bytes.
     ///
     /// # Errors
-    /// As [`Communicator::barrier`]; [`Error::TooManyGroups`] once the new group's first member has
-    /// been in some 858 million splits, divided by the number of the flare's workers.
+    /// Same as [`Communicator::barrier`]; also [`Error::TooManyGroups`] once the new group's first
+    /// member has been in some 858 million splits, divided by the number of the flare's workers.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -107,7 +108,7 @@ impl Communicator {
         self.noted(collective::split::split(self, color, key))
     }
 
-    /// This worker's handle in another group it is in.
+    /// Returns this worker's handle of another group that it is in.
     pub(crate) fn within(&self, group: Arc<Group>) -> Self {
         let mut other = self.clone();
         other.group = group;

@@ -1,10 +1,10 @@
-//! What ended the operations of a pack's workers through no fault of theirs.
+//! Errors that ended operations of a pack's workers through no fault of their own.
 
 use std::sync::OnceLock;
 
 use crate::error::Error;
 
-/// For each worker of a pack the first such error that it was told, by whichever of its handles.
+/// The first such error of each worker of a pack, on any of its handles.
 #[derive(Debug)]
 pub(crate) struct Interruptions {
     first_worker: u32,
@@ -19,7 +19,7 @@ impl Interruptions {
         }
     }
 
-    /// Passes on what a worker is told.
+    /// Returns a worker's result unchanged, and records its error if that is an interruption.
     #[inline]
     pub(crate) fn noted<T>(&self, worker: u32, result: Result<T, Error>) -> Result<T, Error> {
         if let Err(error) = &result {
@@ -55,7 +55,7 @@ mod tests {
         RecvRequest, Reducer, Tag, Topology, wait_any,
     };
 
-    /// The packs of a flare, started, as far as they are of use here.
+    /// Returns the started packs of a flare, configured only as far as these tests need.
     fn packs(flare: &str, sizes: &[u32]) -> Vec<Pack> {
         let topology = Topology::new(sizes).unwrap();
         let packs: Vec<Pack> = topology
@@ -159,7 +159,7 @@ mod tests {
         }
         let packs = packs("sent", &[1, 1]);
         let worker = packs[0].communicators().remove(0);
-        // More than the other pack takes before anybody receives it.
+        // More than the other pack accepts before a worker receives it.
         let send = || worker.isend(vec![0u8; 1 << 20], 1, Tag(0)).unwrap();
         let requests = [send(), send()];
         packs[0].abort(failure());

@@ -1,4 +1,4 @@
-//! What is wrong with what the library was given.
+//! Why an argument or a configuration is invalid.
 
 use crate::pack_id::PackId;
 
@@ -19,7 +19,7 @@ pub enum InvalidArgument {
     NoSuchDestination {
         /// The rank given.
         rank: u32,
-        /// The last one.
+        /// The last rank.
         last: u32,
     },
     /// The source is no member of the group.
@@ -27,33 +27,33 @@ pub enum InvalidArgument {
     NoSuchSource {
         /// The rank given.
         rank: u32,
-        /// The last one.
+        /// The last rank.
         last: u32,
     },
-    /// There is no such worker in the flare.
+    /// The worker does not exist in the flare.
     #[error("worker {worker} does not exist")]
     NoSuchWorker {
-        /// The one given.
+        /// The worker given.
         worker: u32,
     },
-    /// The message is larger than another pack takes.
+    /// The message is larger than another pack accepts.
     #[error("the message has {length} bytes; at most {limit} may go to another pack at once")]
     TooLong {
-        /// Bytes of the message.
+        /// The length of the message, in bytes.
         length: usize,
-        /// Bytes there may be.
+        /// The largest length allowed, in bytes.
         limit: u64,
     },
     /// The root has nothing to broadcast.
     #[error("the root must pass the value to broadcast")]
     NothingToBroadcast,
-    /// The root has not one value for each worker.
+    /// The root does not have exactly one value for each worker.
     #[error("the root must pass one value per worker, {workers}")]
     NotOnePerWorkerAtRoot {
-        /// How many there are.
+        /// How many workers there are.
         workers: u32,
     },
-    /// There is not one value for each worker.
+    /// There is not exactly one value for each worker.
     #[error("one value per worker is needed: {workers}, not {values}")]
     NotOnePerWorker {
         /// How many workers there are.
@@ -64,16 +64,16 @@ pub enum InvalidArgument {
     /// Vectors that are combined element by element differ in length.
     #[error("all workers must pass vectors of the same length")]
     DifferentLengths,
-    /// A member of the group has passed nothing.
+    /// A member of the group has passed no value.
     #[error("a value is missing")]
     MissingValue,
-    /// The root has passed nothing for itself.
+    /// The root has passed no value for itself.
     #[error("the root's own value is missing")]
     MissingOwnValue,
-    /// A request gives its value once.
+    /// The request has already returned its value.
     #[error("this request has given its value")]
     RequestDone,
-    /// Of no requests none can be the first.
+    /// The list of requests is empty.
     #[error("there is no request to wait for")]
     NoRequest,
 }
@@ -82,64 +82,64 @@ pub enum InvalidArgument {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidConfiguration {
-    /// There is no pack.
+    /// The flare has no pack.
     #[error("a flare needs at least one pack")]
     NoPack,
     /// A pack is empty.
     #[error("every pack needs at least one worker")]
     EmptyPack,
-    /// They cannot be numbered.
+    /// There are more workers than can be numbered.
     #[error("too many workers")]
     TooManyWorkers,
     /// The pack is not one of the flare's.
     #[error("pack {pack} does not exist; there are {packs}")]
     NoSuchPack {
-        /// The one given.
+        /// The pack given.
         pack: PackId,
-        /// How many there are.
+        /// How many packs there are.
         packs: u32,
     },
     /// The flare's id is empty.
     #[error("the flare needs an id")]
     NoFlareId,
-    /// Chunks would have no bytes.
+    /// The chunk size is zero.
     #[error("the chunk size must be at least 1 byte")]
     NoChunkSize,
-    /// Flares that follow each other on the same packs differ.
+    /// The flares of a group have different numbers of workers.
     #[error("every flare of a group has the same number of workers")]
     OtherGroupSize,
-    /// Packs that keep their connections have other endpoints than before.
+    /// A pack that kept its connections has a different endpoint than before.
     #[error("a pack is not where it was in the last flare of its group")]
     PackMoved,
-    /// There is not one endpoint for each pack.
+    /// There is not exactly one endpoint for each pack.
     #[error("{endpoints} endpoints for {packs} packs")]
     Endpoints {
-        /// How many were given.
+        /// How many endpoints were given.
         endpoints: usize,
         /// How many packs there are.
         packs: u32,
     },
-    /// Packs that connect to each other prove by a secret that they may.
+    /// The secret is missing, which packs that connect to each other authenticate with.
     #[error("direct connections need the flare's secret")]
     NoSecret,
-    /// There is such a backend, but not in this program.
+    /// The backend exists, but this program was built without it.
     #[error(
         "this program was built without the backend {backend:?}: build it with the feature {backend:?} of the crate \
          `burst`"
     )]
     BackendNotBuilt {
-        /// Its name.
+        /// The backend's name.
         backend: String,
     },
-    /// There is no such backend.
+    /// The backend does not exist.
     #[error("there is no backend {backend:?}; there are {}", known.join(", "))]
     NoSuchBackend {
         /// The name given.
         backend: String,
-        /// Those there are.
+        /// The backends that exist.
         known: Vec<&'static str>,
     },
-    /// What a backend itself needs is not there, or wrong.
+    /// A setting that the backend needs is missing or wrong.
     #[error("{backend}: {reason}")]
     OfBackend {
         /// The backend's name.
@@ -149,44 +149,45 @@ pub enum InvalidConfiguration {
     },
 }
 
-/// What to change about the settings of a backend. None shows the URI, which may hold a password.
+/// What to change about the settings of a backend. No message shows the URI, which can contain a
+/// password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidBackend {
-    /// It has a server, and is not told which.
+    /// The backend has a server, but was given no URI.
     #[error("the URI is missing")]
     NoUri,
-    /// The URI is another one's, or none.
+    /// The URI is malformed or that of another backend.
     #[error("the URI is not of the form {form}")]
     Uri {
-        /// What it may look like.
+        /// The form it must have.
         form: &'static str,
     },
-    /// An option in the URI is none that the backend knows.
+    /// The URI contains an option that the backend does not have.
     #[error("the URI's options are {known}")]
     Option {
-        /// Those there are.
+        /// The options that exist.
         known: &'static str,
     },
-    /// The URI's host has no name that a certificate could have.
+    /// The URI's host is not a name that a certificate can be for.
     #[error("no certificate can be of the URI's host")]
     HostName,
-    /// The authorities to trust are no certificates.
+    /// The certificates of the authorities to trust cannot be read.
     #[error("the certificates of the authorities cannot be read")]
     Authorities,
-    /// There are no authorities to trust.
+    /// No authority's certificate was found in the given text.
     #[error("there is no authority's certificate in what was given")]
     NoAuthority,
     /// No authorities were given, and those that the machine trusts cannot be used.
     #[error("the machine's own certificates cannot be used")]
     MachineCertificates,
-    /// The library that talks to its server refuses what is set.
+    /// The client library for the backend's server rejects the settings.
     #[error("{client} cannot be set up")]
     Client {
-        /// What was to be set up.
+        /// The client that could not be set up.
         client: &'static str,
     },
-    /// The program has the backend, but not what these settings need.
+    /// The program has the backend, but was built without a feature that these settings need.
     #[error(
         "this program was built without {feature:?}: build it with this feature of the crate `{of}`"
     )]

@@ -4,14 +4,14 @@
 //! value itself: nothing is serialised or copied, and no other thread is involved. Between packs
 //! a backend carries bytes, once per pack where the pattern allows.
 //!
-//! | idea | where |
+//! | topic | items |
 //! | --- | --- |
 //! | joining and leaving a flare | [`Pack`], [`PackConfig`] |
-//! | who is where | [`Topology`], [`PackId`] |
+//! | which worker is in which pack | [`Topology`], [`PackId`] |
 //! | sending, receiving, collectives, groups | [`Communicator`], [`Tag`] |
-//! | what was begun and not waited for yet | [`SendRequest`], [`RecvRequest`], [`wait_any`] |
-//! | what may be sent | [`Payload`] |
-//! | what can go wrong | [`Error`], [`Failure`] |
+//! | operations in progress | [`SendRequest`], [`RecvRequest`], [`wait_any`] |
+//! | types of values that can be sent | [`Payload`] |
+//! | errors | [`Error`], [`Failure`] |
 //! | running workers in a test | [`testing`] |
 //!
 //! ```
@@ -88,13 +88,13 @@ pub use request::{RecvRequest, SendRequest, wait_any};
 pub use tag::Tag;
 pub use topology::Topology;
 
-/// Deletes everything a flare left on a backend. Called at the flare's end by a process outside
-/// the packs, however the flare ended; does nothing for backends that keep nothing, and on RabbitMQ
-/// for a flare without a user of its own, whose queues the server deletes a minute after their
-/// packs are gone.
+/// Deletes everything that a flare left on a backend. A process outside the packs calls this when
+/// the flare ends, however it ends. It does nothing for backends that keep no state, nor on
+/// RabbitMQ for a flare without a user of its own, whose queues the server deletes a minute after
+/// their packs have gone.
 ///
 /// # Errors
-/// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
+/// [`Error::InvalidConfiguration`] when the backend does not exist; [`Error::Backend`] when its
 /// server cannot be reached.
 pub fn cleanup(flare_id: &str, backend: &BackendConfig) -> Result<(), Error> {
     remote::clean(flare_id, backend)

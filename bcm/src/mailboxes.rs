@@ -1,4 +1,4 @@
-//! Where the messages for a pack's workers lie.
+//! The mailboxes that hold the messages for a pack's workers.
 
 use crate::call_history::CallHistories;
 use crate::local::Mailbox;
@@ -8,9 +8,9 @@ use crate::local::Mailbox;
 pub(crate) struct Mailboxes {
     pub(crate) first_worker: u32,
     workers: Vec<Mailbox>,
-    /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
+    /// Holds messages to the pack as a whole; the leader in a collective takes them from here.
     pack: Mailbox,
-    /// What the workers of this pack have called.
+    /// The collectives that the workers of this pack have called.
     pub(crate) histories: CallHistories,
 }
 

@@ -1,4 +1,4 @@
-//! A message as it lies in a mailbox.
+//! A message in a mailbox.
 
 use std::any::type_name;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Message {
         Self::Local(ErasedValue::new(value))
     }
 
-    /// The value, which the receiver now owns.
+    /// Returns the value, which the receiver now owns.
     #[inline]
     pub(crate) fn open<T: Payload>(self, operation: Operation, peer: Peer) -> Result<T, Error> {
         match self {
@@ -44,7 +44,7 @@ impl Message {
         }
     }
 
-    /// A value that can only be from this pack.
+    /// Returns a value that can only come from this pack.
     pub(crate) fn open_local<T: Send + 'static>(
         self,
         operation: Operation,
@@ -58,7 +58,7 @@ impl Message {
         }
     }
 
-    /// The value, shared with whoever else holds it.
+    /// Returns the value, shared with its other holders.
     pub(crate) fn open_shared<T: Payload>(
         self,
         operation: Operation,

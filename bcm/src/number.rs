@@ -1,10 +1,10 @@
 //! Numbers that can be combined element by element.
 
-/// How two elements become one, in [`Communicator::reduce_elements`](crate::Communicator::reduce_elements)
-/// and its like.
+/// How [`Communicator::reduce_elements`](crate::Communicator::reduce_elements) and
+/// [`Communicator::all_reduce_elements`](crate::Communicator::all_reduce_elements) combine two elements.
 ///
-/// All four are associative and commutative up to the rounding of floating-point numbers.
-/// Integers wrap around; `Min` and `Max` of a number and not-a-number are the number.
+/// All four are associative and commutative up to the rounding of floating-point numbers. Integers
+/// wrap around; `Min` and `Max` of a number and NaN are the number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reducer {
@@ -22,7 +22,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The integers and floating-point numbers of the language.
+/// The primitive integers of up to 64 bits and the floating-point numbers.
 pub trait Number: crate::Payload + Copy + sealed::Sealed {
     /// Combines each element of `into` with the one at the same index of `from`.
     #[doc(hidden)]
@@ -34,7 +34,7 @@ macro_rules! numbers {
         $(impl sealed::Sealed for $number {}
         impl Number for $number {
             fn combine(reducer: Reducer, into: &mut [Self], from: &[Self]) {
-                // One loop each, so that the compiler makes vector instructions of it.
+                // A separate loop for each operation, so that the compiler vectorises it.
                 fn each(
                     into: &mut [$number],
                     from: &[$number],

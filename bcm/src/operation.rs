@@ -30,11 +30,11 @@ pub enum Operation {
     AllToAll,
     /// All values combined, a part of the result to each.
     ReduceScatter,
-    /// To each the values up to its own combined.
+    /// To each the combination of the values up to and including its own.
     Scan,
-    /// To each the values before its own combined.
+    /// To each the combination of the values before its own.
     ExclusiveScan,
-    /// The group divided into groups.
+    /// A group divided into several groups.
     Split,
 }
 
@@ -57,12 +57,12 @@ impl Operation {
         (Self::Split, "split"),
     ];
 
-    /// Every one, in the order of their numbers on the wire.
+    /// Returns every operation, in the order of the numbers on the wire.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().map(|(operation, _)| operation)
     }
 
-    /// The name users read, the same as the method's.
+    /// The name that users see, the same as the method's.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
@@ -75,7 +75,7 @@ impl Operation {
         )
     }
 
-    /// The operation as it was called, with the root where there is one.
+    /// The operation as it was called, with its root if it has one.
     pub(crate) fn with_root(self, root: Rank) -> String {
         match self.has_root() {
             true => format!("{self} with root {}", root.0),

@@ -22,11 +22,12 @@ use crate::wire::flare_digest;
 
 /// One pack of a flare; there is one per process and flare.
 ///
-/// Its life: [`join`](Pack::join) binds, [`start`](Pack::start) is given where all packs are,
-/// the workers talk through their [`communicators`](Pack::communicators), and
-/// [`close`](Pack::close), or dropping it, takes leave of the others and ends every thread and
-/// connection. Packs that run one flare after the other [`leave`](Pack::leave) instead, and
-/// [join the next one over](Pack::join_over) the connections they have.
+/// Its life cycle: [`join`](Pack::join) binds an endpoint, [`start`](Pack::start) receives the
+/// endpoints of all packs, the workers communicate through their
+/// [`communicators`](Pack::communicators), and [`close`](Pack::close), or dropping the pack, says
+/// goodbye to the others and ends every thread and connection. Packs that run one flare after
+/// another [`leave`](Pack::leave) instead, and [join the next one over](Pack::join_over) the
+/// connections they have.
 ///
 /// ```
 /// use burst_bcm::{Pack, PackConfig, PackId, Topology};
@@ -43,13 +44,13 @@ use crate::wire::flare_digest;
 pub struct Pack {
     shared: Arc<Shared>,
     groups: Vec<Arc<Group>>,
-    /// The way to the other packs, until `start` opens it to the workers.
+    /// The connection to the other packs, until `start` makes it available to the workers.
     joined: Mutex<Option<Remote>>,
     config: PackConfig,
 }
 
 impl Pack {
-    /// Joins the flare: binds what other packs will reach this one by.
+    /// Joins the flare: binds the endpoint at which other packs will reach this one.
     ///
     /// # Errors
     /// [`Error::InvalidConfiguration`] for a pack, backend or size that does not exist;
@@ -58,12 +59,12 @@ impl Pack {
         Self::join_over(None, config)
     }
 
-    /// As [`join`](Pack::join), for the next flare of packs that have left another one: over the
-    /// connections they have, when backend, packs and addresses are still the same. All packs
-    /// must have left before the first of them joins, and either all join over what they have
-    /// kept or none does.
+    /// Like [`join`](Pack::join), for packs that have left their previous flare: reuses the
+    /// connections they have if backend, packs and addresses are still the same. All packs must
+    /// have left before the first of them joins, and either all or none of them must join over
+    /// their kept connections.
     ///
-    /// The flares cannot meet: what is left of the last one on a connection is dropped.
+    /// The flares cannot mix: data of the previous flare that is left on a connection is dropped.
     ///
     /// ```
     /// use burst_bcm::{Pack, PackConfig, PackId, Topology};
@@ -92,7 +93,7 @@ impl Pack {
     /// ```
     ///
     /// # Errors
-    /// As [`join`](Pack::join).
+    /// Same as [`join`](Pack::join).
     pub fn join_over(kept: Option<Connections>, config: PackConfig) -> Result<Self, Error> {
         let topology = config.topology.clone();
         let Some(workers) = topology.workers_of(config.pack) else {
@@ -131,8 +132,8 @@ impl Pack {
         })
     }
 
-    /// Where other packs reach this one; `None` when the flare has one pack only or the backend has
-    /// a server.
+    /// The endpoint at which other packs reach this one; `None` if the flare has only one pack or
+    /// the backend has a server.
     pub fn endpoint(&self) -> Option<String> {
         match self.shared.remote.get() {
             Some(remote) => remote.endpoint(),
@@ -141,7 +142,7 @@ impl Pack {
     }
 
     /// Starts the flare: `endpoints` holds every pack's [`endpoint`](Pack::endpoint) by pack id.
-    /// It is not read when the flare has one pack only or the backend has a server.
+    /// They are ignored if the flare has only one pack or the backend has a server.
     ///
     /// # Errors
     /// [`Error::InvalidConfiguration`] when an endpoint is missing or malformed;
@@ -151,7 +152,7 @@ impl Pack {
             return Ok(());
         };
         let started = remote.start(&endpoints);
-        // Also when it failed: `close` has to take it down.
+        // Even if it failed, as `close` must shut it down.
         let _ = self.shared.remote.set(remote);
         started
     }
@@ -167,19 +168,19 @@ impl Pack {
             .collect()
     }
 
-    /// Ends every blocked and further operation of every worker of the flare with this failure,
-    /// in this pack at once and in the others within a second. Only the first one counts, and past the flare's
-    /// deadline as [`Failure::unless_overdue`] says.
+    /// Ends every blocked and later operation of every worker of the flare with this failure, in this pack
+    /// immediately and in the others within a second. Only the first failure counts; after the flare's deadline,
+    /// [`Failure::unless_overdue`] applies to it.
     pub fn abort(&self, failure: Failure) {
         self.shared.abort(failure);
     }
 
-    /// Whether the flare's deadline has passed, by the clock that its operations are measured by.
+    /// Whether the flare's deadline has passed, by the clock that its operations use.
     pub fn is_overdue(&self) -> bool {
         self.shared.cancellation.is_overdue()
     }
 
-    /// What this pack has sent to and received from other packs so far.
+    /// How much this pack has sent to and received from other packs so far.
     pub fn traffic(&self) -> Traffic {
         self.shared
             .remote
@@ -188,9 +189,9 @@ impl Pack {
             .unwrap_or_default()
     }
 
-    /// Takes leave of the other packs, and keeps the connections to them for the next flare; none
-    /// when there are no others, or the pack has left before. Operations still blocked, and later
-    /// ones, return [`Error::Closed`]. Does not wait for the other packs.
+    /// Says goodbye to the other packs and returns the connections to them, for the next flare;
+    /// `None` if there are no other packs or this one has already left. Operations still blocked,
+    /// and later ones, return [`Error::Closed`]. Does not wait for the other packs.
     pub fn leave(&self) -> Option<Connections> {
         self.end_operations();
         let joined = self.joined.lock();
@@ -199,9 +200,8 @@ impl Pack {
         Some(Connections::new(&self.config, backend))
     }
 
-    /// Takes leave of the other packs and ends all threads and connections of this one.
-    /// Operations still blocked, and later ones, return [`Error::Closed`]. Does nothing the
-    /// second time.
+    /// Says goodbye to the other packs and ends all threads and connections of this one. Operations
+    /// still blocked, and later ones, return [`Error::Closed`]. Does nothing if called again.
     pub fn close(&self) {
         self.end_operations();
         if let Some(remote) = self.joined.lock().take() {
@@ -224,7 +224,7 @@ impl Drop for Pack {
     }
 }
 
-/// The way to the other packs, when there are any.
+/// Opens the backend to the other packs, if there are any.
 fn connect(
     kept: Option<Connections>,
     config: &PackConfig,
@@ -260,7 +260,8 @@ fn check(config: &PackConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// The moment on the clock waits are measured by; deadlines in the past are now.
+/// Converts a deadline to the monotonic clock that waits are measured by; one in the past becomes
+/// now.
 fn instant_of(time: SystemTime) -> Instant {
     let left = time
         .duration_since(SystemTime::now())
@@ -279,8 +280,8 @@ mod tests {
 
     use crate::{BackendConfig, Error, testing};
 
-    /// The goodbye of a pack that has ended its operations may be long on its way: by a busy server, behind other
-    /// messages. Nobody takes it for lost meanwhile.
+    /// The goodbye of a pack that has ended its operations can take long to arrive, because of a busy server or
+    /// behind other messages. Until then the other packs do not treat the pack as lost.
     #[track_caller]
     fn a_pack_that_is_slow_to_leave_is_not_lost(backend: &BackendConfig) {
         let configure = |config: &mut crate::PackConfig| {
@@ -297,7 +298,7 @@ mod tests {
         leaving.close();
         let told = std::time::Instant::now();
         let mut waited = worker.recv::<u8>(0);
-        // Whoever carries its goodbye may be slow.
+        // The backend may be slow to deliver the goodbye.
         while matches!(waited, Err(Error::Timeout { .. })) && told.elapsed().as_secs() < 60 {
             waited = worker.recv::<u8>(0);
         }

@@ -1,10 +1,10 @@
-//! Which pack is meant.
+//! Numbers of packs.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The number of a pack, in `0..num_packs()`. A type of its own, as workers have numbers too.
+/// The number of a pack, in `0..num_packs()`. A separate type, as workers have numbers too.
 ///
 /// ```
 /// use burst_bcm::{PackId, Topology};
@@ -27,7 +27,7 @@ impl PackId {
         (0..packs).map(Self)
     }
 
-    /// All but this one, beginning with the next and once around.
+    /// All packs but this one, starting with the next one and wrapping around.
     pub(crate) fn others(self, packs: u32) -> impl Iterator<Item = Self> {
         (1..packs).map(move |distance| Self((self.0 + distance) % packs))
     }

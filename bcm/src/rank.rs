@@ -1,7 +1,7 @@
-//! Which member of a group is meant.
+//! Numbers of a group's members.
 
-/// The number of a member in its group, in `0..size()`. A type of its own inside the library, as
-/// the same worker has another rank in each group, and a worker id besides; see ADR 0102.
+/// The number of a member in its group, in `0..size()`. A separate type inside the library, as a
+/// worker has a different rank in each group, and a worker id besides; see ADR 0102.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub(crate) struct Rank(pub(crate) u32);
@@ -18,11 +18,11 @@ impl Rank {
     }
 }
 
-/// Ranks that follow each other.
+/// Consecutive ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: Rank,
-    /// How many there are, at least one.
+    /// The number of ranks, at least one.
     pub(crate) length: usize,
 }
 
@@ -31,12 +31,12 @@ impl Run {
         (self.first.0..self.end()).map(Rank)
     }
 
-    /// The rank this far behind the first one.
+    /// The rank at this offset from the first one.
     pub(crate) fn rank(self, offset: usize) -> Rank {
         Rank(self.first.0 + offset as u32)
     }
 
-    /// How far one of its ranks is behind the first one.
+    /// The offset of one of its ranks from the first one.
     pub(crate) fn offset(self, rank: Rank) -> usize {
         (rank.0 - self.first.0) as usize
     }

@@ -1,4 +1,4 @@
-//! Operations that were begun and not waited for yet.
+//! Operations in progress, which have not been waited for yet.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Expectation;
 
-/// A value on its way, from [`Communicator::isend`]. Dropped, it is sent all the same.
+/// A value being sent, from [`Communicator::isend`]. It is sent even if the request is dropped.
 #[derive(Debug)]
 #[must_use = "only the request tells whether the value was sent"]
 pub struct SendRequest {
-    /// Until it is known what came of it, and whose it is.
+    /// The communicator and the sending thread, until the outcome is known.
     sending: Option<(Communicator, JoinHandle<Result<(), Error>>)>,
 }
 
@@ -38,11 +38,11 @@ impl SendRequest {
             return Ok(Self { sending: None });
         }
         shared.cancellation.check()?;
-        // Whatever can be wrong with the value shows now; from here on its place among the
-        // messages is taken, and it has to be sent.
+        // Any error in the value shows here. Once its place among the messages is reserved, it must
+        // be sent.
         let encoded = payload::encode(operation, &value)?;
         let slot = shared.remote()?.reserve(source, to, &encoded, operation)?;
-        // What was encoded is not encoded again; plain memory is sent from the value's own.
+        // An encoded value is not encoded again; plain memory is sent from the value itself.
         let encoded = encoded.into_owned();
         let shared = Arc::clone(shared);
         let body = move || {
@@ -71,7 +71,7 @@ impl SendRequest {
     /// Waits until the value is sent.
     ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// Same as [`Communicator::send`].
     pub fn wait(mut self) -> Result<(), Error> {
         self.join()
     }
@@ -79,7 +79,7 @@ impl SendRequest {
     /// Whether the value has been sent; never waits. Once `true`, it stays so.
     ///
     /// # Errors
-    /// As [`Communicator::send`], once.
+    /// Same as [`Communicator::send`]; returned only once.
     pub fn test(&mut self) -> Result<bool, Error> {
         if self
             .sending
@@ -95,7 +95,7 @@ impl SendRequest {
         let Some((communicator, sending)) = self.sending.take() else {
             return Ok(());
         };
-        // A panic in an encoder is the caller's own.
+        // A panic in an encoder is passed on to the caller, whose code it is.
         let sent = sending
             .join()
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -103,14 +103,14 @@ impl SendRequest {
     }
 }
 
-/// A value to come, from [`Communicator::irecv`].
+/// A value to be received, from [`Communicator::irecv`].
 #[derive(Debug)]
 #[must_use = "the value is received with the request"]
 pub struct RecvRequest<T> {
     communicator: Communicator,
     spec: MatchSpec,
     done: bool,
-    /// Lets the sender send for as long as the request lives.
+    /// Allows the sender to send while the request exists.
     _expected: Option<Expectation>,
     value: PhantomData<fn() -> T>,
 }
@@ -137,17 +137,17 @@ impl<T: Payload> RecvRequest<T> {
     /// Waits for the value.
     ///
     /// # Errors
-    /// As [`Communicator::recv`]; [`Error::InvalidArgument`] when [`test`](RecvRequest::test) has
-    /// already returned it.
+    /// Same as [`Communicator::recv`]; also [`Error::InvalidArgument`] when
+    /// [`test`](RecvRequest::test) has already returned the value.
     pub fn wait(self) -> Result<T, Error> {
         self.open()?;
         self.communicator.take(Operation::Recv, &self.spec)
     }
 
-    /// The value, if it is there; never waits.
+    /// Returns the value if it has arrived; never waits.
     ///
     /// # Errors
-    /// As [`RecvRequest::wait`].
+    /// Same as [`RecvRequest::wait`].
     pub fn test(&mut self) -> Result<Option<T>, Error> {
         self.open()?;
         let shared = &self.communicator.shared;
@@ -175,11 +175,11 @@ impl<T: Payload> RecvRequest<T> {
     }
 }
 
-/// Waits until one of the requests, all of one worker, has its value: returns its index, and
-/// takes it out of the list.
+/// Waits until one of the requests, which must all be of one worker, has its value. Returns the
+/// request's index and the value, and removes the request from the list.
 ///
 /// # Errors
-/// As [`RecvRequest::wait`]; [`Error::InvalidArgument`] when there are no requests.
+/// Same as [`RecvRequest::wait`]; also [`Error::InvalidArgument`] when there are no requests.
 ///
 /// ```
 /// # use burst_bcm::{BackendConfig, Tag, testing, wait_any};

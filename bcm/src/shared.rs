@@ -1,4 +1,4 @@
-//! What the workers of a pack share.
+//! State that the workers of a pack share.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,11 +21,11 @@ use crate::remote::Remote;
 use crate::topology::Topology;
 use crate::wire::WireError;
 
-/// How long a worker waits before it tells the other pack: longer than workers that make the same calls usually
+/// How long a worker waits before it notifies the other pack: longer than workers that make the same calls usually
 /// drift apart.
 const LONG: Duration = Duration::from_secs(1);
 
-/// One pack: its mailboxes, and the way to the other packs.
+/// One pack: its mailboxes, and the connection to the other packs.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) flare_id: String,
@@ -35,7 +35,7 @@ pub(crate) struct Shared {
     pub(crate) cancellation: Arc<Cancellation>,
     pub(crate) mailboxes: Arc<Mailboxes>,
     pub(crate) interruptions: Interruptions,
-    /// Where the next search for a message of any worker starts.
+    /// The index at which the next search for a message from any worker starts.
     pub(crate) turn: AtomicUsize,
     /// Set by `start` when there are other packs.
     pub(crate) remote: OnceLock<Remote>,
@@ -66,7 +66,7 @@ impl Shared {
             .send(source, destination, class, &encoded, budget)
     }
 
-    /// Takes the message wanted, if it is there.
+    /// Takes the wanted message if it has arrived.
     pub(crate) fn try_take(
         &self,
         destination: Destination,
@@ -82,7 +82,7 @@ impl Shared {
         }
     }
 
-    /// Takes the message wanted, for which this worker waits.
+    /// Takes the wanted message; this worker waits for it if necessary.
     pub(crate) fn take(
         &self,
         budget: &mut WaitBudget<'_>,
@@ -111,7 +111,8 @@ impl Shared {
         mailbox.take(spec, budget, Some(&progress))
     }
 
-    /// Takes a message of any member of the group, who is named.
+    /// Takes a message from any member of the group, waiting for one if necessary. Returns the
+    /// sender with it.
     pub(crate) fn take_any(
         &self,
         budget: &mut WaitBudget<'_>,
@@ -141,7 +142,7 @@ impl Shared {
         self.wait_for(budget, me, attempt)
     }
 
-    /// Waits until `attempt` finds something in a worker's mailbox, from wherever it comes.
+    /// Waits until `attempt` finds something in a worker's mailbox, whichever pack it comes from.
     pub(crate) fn wait_for<R>(
         &self,
         budget: &mut WaitBudget<'_>,
@@ -158,7 +159,7 @@ impl Shared {
         self.remote.get().ok_or(Error::NotStarted)
     }
 
-    /// Ends every operation of the pack's workers and tells the other packs. Only the first
+    /// Ends every operation of the pack's workers and notifies the other packs. Only the first
     /// failure counts.
     pub(crate) fn abort(&self, failure: Failure) {
         let failure = failure.unless_overdue(self.cancellation.is_overdue());
@@ -170,8 +171,8 @@ impl Shared {
         }
     }
 
-    /// A worker that is none of a group's has sent to it, which takes a pack that lies: the flare fails, as at other
-    /// messages that cannot be right.
+    /// Handles a message to a group from a worker that is not a member, which only a lying pack can send: the flare
+    /// fails, as for other messages that cannot be right.
     #[cold]
     pub(crate) fn refuse_source(&self, worker: u32) -> Error {
         let error = WireError::Invalid {
@@ -180,7 +181,7 @@ impl Shared {
         };
         let failure = error.to_failure(self.topology.pack_of(worker));
         self.abort(failure.clone());
-        // It may have failed before.
+        // The flare may already have ended for another reason.
         let ended = self.cancellation.ended().cloned();
         ended.unwrap_or(Error::Aborted(failure))
     }
@@ -199,9 +200,9 @@ struct FromWorker<'a> {
     worker: u32,
     spec: MatchSpec,
     operation: Operation,
-    /// When it was first about to sleep.
+    /// When the worker was first about to sleep.
     began: Cell<Option<Instant>>,
-    /// How long it has to have waited before it tells the other pack again.
+    /// How long the worker must have waited before it notifies the other pack again.
     told_at: Cell<Duration>,
 }
 
@@ -221,7 +222,7 @@ impl RemoteProgress for FromWorker<'_> {
         let began = self.began.get().unwrap_or_else(Instant::now);
         self.began.set(Some(began));
         if began.elapsed() >= self.told_at.get() {
-            // Again later: the other pack may not have known the group yet.
+            // It is notified again later, as it may not know the group yet.
             self.told_at.set(self.told_at.get() * 2);
             self.remote.waits(self.worker, &self.spec);
         }
@@ -237,7 +238,7 @@ impl RemoteProgress for FromWorker<'_> {
     }
 }
 
-/// A wait for whoever comes first.
+/// A wait for the first message from any worker.
 struct FromAnyone<'a> {
     remote: &'a Remote,
 }

@@ -1,9 +1,9 @@
-//! What tells apart messages from one worker to another.
+//! Tags, which keep messages between two workers apart.
 
 use std::fmt;
 
-/// A number that sender and receiver agree on, as MPI's tag: a message with a tag is taken by who asks for that tag
-/// only. Every `u32` is one; messages that are sent without any have [`Tag::default`], which is 0.
+/// A number that sender and receiver agree on, like MPI's tag: only a receive with the same tag takes the message.
+/// Every `u32` is a valid tag; messages sent without one have [`Tag::default`], which is 0.
 ///
 /// ```
 /// use burst_bcm::{BackendConfig, Tag, testing};

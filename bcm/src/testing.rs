@@ -1,4 +1,4 @@
-//! Runs a function on workers without any platform: in this process, one thread per worker.
+//! Runs a function on workers without the platform: in this process, one thread per worker.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,16 +14,16 @@ use crate::failure::{Failure, FailureKind};
 use crate::pack::Pack;
 use crate::topology::Topology;
 
-/// How long an operation may wait in [`run`]: longer than any takes that does not hang, also on a machine that has much
-/// else to do.
+/// How long an operation may wait in [`run`]: longer than any operation takes that does not hang, even on a busy
+/// machine.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Runs a function on every worker of a flare with packs of these sizes and gives what each
-/// returned, by worker id.
+/// Runs a function on every worker of a flare with packs of these sizes and returns the results, by
+/// worker id.
 ///
-/// All packs live in this process and talk through the backend as they would from different
+/// All packs live in this process and communicate through the backend as they would from different
 /// machines. A worker that returns an error or panics fails the flare: the others' operations
-/// return [`Error::Aborted`] naming it, and so does the result of a worker that panicked.
+/// return [`Error::Aborted`], which names it, and so does the result of a worker that panicked.
 ///
 /// ```
 /// use burst_bcm::{BackendConfig, testing};
@@ -42,7 +42,7 @@ where
     run_with(pack_sizes, backend, |_| {}, function)
 }
 
-/// As [`run`], with a chance to change the configuration of each pack before it joins.
+/// Like [`run`], but `configure` can change the configuration of each pack before it joins.
 pub fn run_with<R, F>(
     pack_sizes: &[u32],
     backend: &BackendConfig,
@@ -63,7 +63,7 @@ where
 /// Joins and starts all packs of a flare in this process.
 ///
 /// # Errors
-/// As [`Pack::join`] and [`Pack::start`].
+/// Same as [`Pack::join`] and [`Pack::start`].
 pub fn packs(
     pack_sizes: &[u32],
     backend: &BackendConfig,
@@ -75,7 +75,7 @@ pub fn packs(
 /// Like [`packs`], over the connections that packs kept when they left another flare, by pack id.
 ///
 /// # Errors
-/// As [`Pack::join_over`] and [`Pack::start`].
+/// Same as [`Pack::join_over`] and [`Pack::start`].
 pub fn packs_over(
     kept: Vec<Option<Connections>>,
     pack_sizes: &[u32],
@@ -101,7 +101,7 @@ pub fn packs_over(
     Ok(packs)
 }
 
-/// Runs a function on every worker of packs that were started, and gives what each returned.
+/// Runs a function on every worker of started packs and returns the results.
 pub fn run_on<R, F>(packs: &[Pack], function: F) -> Vec<Result<R, Error>>
 where
     R: Send,
@@ -126,7 +126,7 @@ where
     })
 }
 
-/// One worker's thread: a failure of the function fails the flare.
+/// Runs the function on one worker; if it fails, the flare fails.
 fn work<R>(
     pack: &Pack,
     worker: &Communicator,
@@ -164,7 +164,7 @@ fn panicked(worker: Option<&Communicator>, panic: Box<dyn Any + Send>) -> Error 
     Error::Aborted(failure)
 }
 
-/// A name no other flare on the same server has.
+/// Returns an id that no other flare on the same server has.
 fn flare_id() -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let now = std::time::SystemTime::UNIX_EPOCH

@@ -1,4 +1,4 @@
-//! Which worker lives in which pack.
+//! Which worker is in which pack.
 
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ impl Topology {
     /// One pack of this many workers.
     ///
     /// # Errors
-    /// As [`Topology::new`].
+    /// Same as [`Topology::new`].
     pub fn single(workers: u32) -> Result<Self, Error> {
         Self::new(&[workers])
     }
@@ -74,7 +74,7 @@ impl Topology {
         PackId::all(self.num_packs())
     }
 
-    /// The pack a worker lives in; `None` for a worker that does not exist.
+    /// The pack a worker is in; `None` for a worker that does not exist.
     pub fn pack_of(&self, worker: u32) -> Option<PackId> {
         if worker >= self.burst_size() {
             return None;

@@ -1,5 +1,5 @@
-//! A flare of many packs on one machine, each in a process of its own: what a pack takes does not
-//! depend on how many others there are, but for a little memory and descriptors.
+//! A flare of many packs on one machine, each in a process of its own: what a pack uses does not
+//! depend on the number of other packs, except for a little memory and a few descriptors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
@@ -9,14 +9,14 @@ use burst_bcm::{Pack, PackConfig, PackId, Topology};
 use burst_test_processes::{TestProcess, told};
 
 const PACKS: u32 = 256;
-/// Of a pack, whoever its peers are, besides its workers.
+/// The threads of a pack besides its workers, however many peers it has.
 const THREADS: usize = 8;
-/// For a peer that says nothing.
+/// The memory for a silent peer.
 const KIB_PER_PEER: usize = 64;
-/// For a peer, of which each sends and is sent messages and what is said about them.
+/// The descriptors for a peer, with messages and control frames in both directions.
 const DESCRIPTORS_PER_PEER: usize = 4;
 
-/// Not a test: one of the packs, of one worker.
+/// Not a test: one of the packs, with one worker.
 #[test]
 #[ignore = "started by the other test"]
 fn pack_in_a_process() {
@@ -58,7 +58,7 @@ fn count(what: &str) -> usize {
     fs::read_dir(format!("/proc/self/{what}")).unwrap().count()
 }
 
-/// The process's own, in KiB.
+/// The process's own memory, in KiB.
 fn memory() -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let own = status

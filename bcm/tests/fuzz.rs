@@ -1,5 +1,5 @@
-//! A short, always equal run of what `make fuzz` does at length: the corpus and damaged copies of it
-//! go through everything that reads bytes from outside. A panic fails the test, and so does a hang.
+//! A short, deterministic version of `make fuzz`: the corpus and damaged copies of it go through
+//! all code that reads bytes from outside. A panic or a hang fails the test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::PathBuf;

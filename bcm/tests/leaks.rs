@@ -1,5 +1,5 @@
-//! A pack that is closed, however its flare ended, leaves no thread and no descriptor. In a
-//! program of its own, since it counts those of the whole process.
+//! A closed pack leaves no thread and no descriptor, however its flare ended. In a program of its
+//! own, since it counts those of the whole process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burst_bcm::{BackendConfig, Communicator, Error, testing};

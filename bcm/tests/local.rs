@@ -1,4 +1,4 @@
-//! What holds inside one pack.
+//! Properties that hold inside one pack.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -69,7 +69,8 @@ fn a_panic_reaches_blocked_peers_within_a_second() {
         }
         worker.barrier()
     });
-    // Promised within a second; a machine that has much else to do may add some, but not what an operation may wait.
+    // Promised within a second; a busy machine may add to that, but less than the timeout of an
+    // operation.
     assert!(started.elapsed() < Duration::from_secs(41));
     for result in &results {
         match result {
@@ -112,7 +113,7 @@ fn a_wait_without_end_ends_at_the_deadline() {
     );
 }
 
-/// Two workers of which one waits for the other, which says when the flare's time is up.
+/// Runs two workers: one waits for the other, which calls `told` when the flare's time is up.
 fn overdue(told: impl Fn(&Communicator) + Sync) -> Vec<Result<u8, Error>> {
     let deadline = Duration::from_secs(5);
     testing::run_with(
@@ -125,7 +126,7 @@ fn overdue(told: impl Fn(&Communicator) + Sync) -> Vec<Result<u8, Error>> {
             }
             std::thread::sleep(deadline);
             told(worker);
-            // It has not waited for anybody while there was time.
+            // It waits only after the time is up.
             worker.recv::<u8>(0)
         },
     )
@@ -195,14 +196,14 @@ fn different_collectives_give_an_error() {
         0 => worker.broadcast(Some(1u8), 0).map(|_| ()),
         _ => worker.barrier(),
     });
-    // Whoever comes second is told so.
+    // The worker that comes second gets the error.
     let told = |result: &Result<(), Error>| matches!(result, Err(Error::CollectiveMismatch { .. }));
     assert!(results.iter().any(told), "{results:?}");
 }
 
 type Call = fn(&Communicator) -> Result<(), Error>;
 
-/// What two workers of one pack are told that call these. Their time-out's words are others.
+/// The errors of two workers of one pack that make these calls. A timeout is worded differently.
 fn told(calls: [Call; 2]) -> Vec<String> {
     let results = testing::run(&[2], &none(), |worker| {
         calls[worker.worker_id() as usize](worker)
@@ -269,7 +270,7 @@ fn workers_that_would_wait_for_each_other_in_different_collectives_are_told_at_o
 #[test]
 fn workers_that_exchange_different_types_are_told_at_once() {
     let cases: [[Call; 2]; 2] = [
-        // The root alone would wait, for vectors of another kind than those it gets.
+        // Only the root would wait, for vectors of another type than it receives.
         [
             |worker| worker.reduce(vec![1u64], 1, |a, _| a).map(|_| ()),
             |worker| worker.reduce_elements(&mut vec![1u64], 1, Reducer::Sum),
@@ -304,7 +305,7 @@ fn arguments_that_make_no_sense_are_refused() {
             refused(worker.broadcast::<()>(None, 0).map(|_| ()));
             refused(worker.scatter(Some(vec![()]), 0));
         }
-        // A refused call has left no trace: the next collective still matches.
+        // A rejected call leaves no trace: the next collective still matches.
         worker.barrier()
     });
     assert_eq!(results, vec![Ok(()); 2]);

@@ -9,14 +9,14 @@ use std::time::Duration;
 use burst_bcm::{BackendConfig, PackConfig, Tag, testing};
 
 const MIB: usize = 1 << 20;
-/// What each pack may hold that nobody has received.
+/// What each pack may hold without a worker having received it.
 const BOUND: usize = 8 * MIB;
 const WORKERS: u32 = 16;
-/// What a worker may ask for at a time in an all-to-all.
+/// What a worker may request at a time in an all-to-all.
 const AHEAD: usize = 4 * MIB;
-/// What each worker has for all others together.
+/// What each worker sends to all others together.
 const EACH: usize = 16 * MIB;
-/// Chunks being written and read, stacks, and what the allocator keeps.
+/// Chunks being written and read, stacks, and memory the allocator keeps.
 const SLACK: usize = 32 * MIB;
 
 fn field(name: &str) -> usize {
@@ -34,7 +34,7 @@ fn field(name: &str) -> usize {
     kilobytes << 10
 }
 
-/// The memory the process has, and the most it had since `forget_peak`.
+/// The memory of the process, and its peak since `forget_peak`.
 fn now() -> usize {
     field("VmRSS")
 }
@@ -47,7 +47,7 @@ fn forget_peak() {
     fs::write("/proc/self/clear_refs", "5").unwrap();
 }
 
-/// Whether a value is this many of the same byte, at the speed of memory in any build.
+/// Whether a value consists of this many equal bytes; runs at the speed of memory in any build.
 fn is_all(value: &[u8], byte: u8, length: usize) -> bool {
     value.len() == length && value[0] == byte && value[1..] == value[..length - 1]
 }
@@ -72,7 +72,8 @@ fn what_nobody_receives_is_held_up() {
     let before = now();
     let results = testing::run_on(&packs, |worker| {
         let me = worker.worker_id();
-        // All else is of another group: a wait for the same sender would ask for what it offers.
+        // Everything else uses another group: a wait for the same sender would request what it
+        // offers.
         let group = worker.split(Some(0), 0)?;
         let group = group.expect("everyone has a color");
         group.barrier()?;
@@ -82,8 +83,8 @@ fn what_nobody_receives_is_held_up() {
                 let sending = scope.spawn(move || {
                     (0..8).try_for_each(|_| worker.send_tagged(value.clone(), me + half, Tag(1)))
                 });
-                // Meanwhile small messages go to and fro with another worker, for many times as
-                // long as the sends would take.
+                // Meanwhile small messages go back and forth with another worker, many times longer
+                // than the sends would take.
                 let peer = half + (me + 1) % half;
                 for i in 0..500u32 {
                     group.send(i, peer)?;
@@ -99,7 +100,7 @@ fn what_nobody_receives_is_held_up() {
             }
             group.barrier()?;
             let grown = peak().saturating_sub(before);
-            // The senders have a piece and its copy each; all else is in flight.
+            // Each sender has a piece and its copy; everything else is in flight.
             let senders = 2 * half as usize * piece;
             assert!(grown < BOUND + senders + SLACK, "{} MiB more", grown / MIB);
             let most = packs[1].traffic().most_bytes_in_flight as usize;
@@ -118,7 +119,7 @@ fn what_nobody_receives_is_held_up() {
 fn all_to_all_needs_its_values_and_the_bound() {
     let packs = testing::packs(&[4, 4, 4, 4], &BackendConfig::new("direct"), configure).unwrap();
     let piece = EACH / WORKERS as usize;
-    // The bound, and what the four workers of a pack ask for.
+    // The bound, and what the four workers of a pack request.
     let in_flight = BOUND + 4 * (AHEAD + 2 * piece);
     let results = testing::run_on(&packs, |worker| {
         let me = worker.worker_id();

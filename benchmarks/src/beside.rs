@@ -1,4 +1,5 @@
-//! The load on two releases by turns, as a machine that others use too is twice as fast in one minute as in another.
+//! Runs the load on two releases in turns, because a shared machine can be twice as fast in one minute as in
+//! another.
 
 use std::path::Path;
 
@@ -7,11 +8,11 @@ use comfy_table::{Table, presets};
 
 use crate::{Options, Part, part, start};
 
-/// Each has so many turns.
+/// The number of turns of each release.
 const TURNS: usize = 10;
 
-/// A figure of both, the medians of their turns. The ratio is the median of those of two turns that followed one
-/// another.
+/// A figure of both releases, as the medians over their turns. The ratio is the median of the ratios of consecutive
+/// turns.
 #[derive(Debug, serde::Serialize)]
 pub struct Row {
     figure: &'static str,
@@ -23,7 +24,7 @@ pub struct Row {
     most: f64,
 }
 
-/// Runs the load on the distribution under test and on this one.
+/// Runs the load on the reference distribution and on this one.
 pub fn measure(options: &Options, reference: &Path) -> Vec<Row> {
     assert!(
         options.flares >= TURNS,
@@ -40,7 +41,7 @@ pub fn measure(options: &Options, reference: &Path) -> Vec<Row> {
     let turns = (0..TURNS).map(|turn| {
         let first = options.warm_up + turn * share;
         let run = |which| run(which, first..first + share);
-        // What goes on getting slower, or faster, is not to be one's advantage.
+        // The order alternates, so that a machine that steadily gets slower or faster favours neither release.
         match turn % 2 {
             0 => [0, 1].map(run),
             _ => {
@@ -92,7 +93,7 @@ fn median(sorted: &[f64]) -> f64 {
     (sorted[(sorted.len() - 1) / 2] + sorted[middle]) / 2.0
 }
 
-/// As people read it.
+/// Formats the rows as a table.
 pub fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN);

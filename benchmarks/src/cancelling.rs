@@ -1,5 +1,5 @@
-//! From the call that cancels a flare whose workers never return until nothing of it is left: no slot, process,
-//! container or key.
+//! Measures from the call that cancels a flare whose workers never return until all its slots, processes,
+//! containers and keys are gone.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -15,7 +15,7 @@ pub fn measure(runs: usize, report: &mut Report) {
         let settings = Settings::new(driver).backend("redis-list", &redis.uri());
         let platform = Platform::start(settings.limit(Duration::from_secs(600)));
         failing::deploy(&platform);
-        // The first one warms up the JVM and the daemon.
+        // The first run warms up the JVM and the daemon.
         let times = (0..=runs).map(|_| cancel(&platform, &redis)).skip(1);
         report.add(
             format!(
@@ -41,7 +41,7 @@ fn cancel(platform: &Platform, redis: &Redis) -> f64 {
     platform.api().cancel(&id);
     wait::until_seen("all is as before", LIMIT, look, |now| *now == before);
     let took = asked.elapsed();
-    // Its record follows: it says so once it is stored.
+    // The flare counts as ended once its record is stored, which is later.
     assert_eq!(platform.api().ended(&id).state, "cancelled");
     took.as_secs_f64() * 1e3
 }

@@ -1,5 +1,5 @@
-//! A cold flare of one pack, until all workers run, on every driver, against one `docker run` of the same image: on
-//! Docker's own network as everybody's containers are, and on a network made for it, which is what keeps packs apart.
+//! A cold flare of one pack on every driver, until all workers run, compared with a `docker run` of the same image:
+//! on Docker's default network, and on a network created for it, as used to isolate packs.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 const IMAGE: &str = "burst-runtime:latest";
 
-/// What a flare is beside the container, where that is a goal.
+/// Returns the goal for a driver's flare relative to the container.
 fn goal(driver: Driver) -> &'static str {
     match driver {
         Driver::Sandbox => "<= 0.15 x; process + 10 ms",
@@ -36,7 +36,7 @@ pub fn measure(runs: usize, report: &mut Report) {
             .collect();
         let on_dockers = docker_run("bridge");
         let on_its_own = docker_run(&network.0);
-        // The first ones warm up the JVM and the daemon.
+        // The first run warms up the JVM and the daemon.
         if run > 0 {
             for (all, took) in flares.iter_mut().zip(cold) {
                 all.push(took);
@@ -68,7 +68,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     );
 }
 
-/// A network of Docker's, removed when it is dropped.
+/// A Docker network. Dropping it removes the network.
 struct Network(String);
 
 impl Network {
@@ -107,7 +107,7 @@ fn cold_flare(platform: &Platform) -> f64 {
     (all_running - flare.created) as f64 / 1e3
 }
 
-/// Until the command returns, which is when the container's process has been started.
+/// Measures until the command returns, which is when the container's process has been started.
 fn docker_run(network: &str) -> f64 {
     let asked = Instant::now();
     let id = docker::docker(&[

@@ -1,5 +1,5 @@
-//! One flare in 48 packs, each a process or a container: what an all-to-all of all of them costs each of them; the same
-//! of fewer and more processes; and one in two, with nobody else.
+//! One flare in 48 packs, each a process or a container: measures what an all-to-all between all of them costs each
+//! pack. Also the same with fewer and more processes, and a flare in two packs alone.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 const PACKS: u32 = 48;
 const BYTES: u32 = 1024;
-/// What a pack needs must not grow with these.
+/// Numbers of packs, with which the needs of one pack must not grow.
 const PROCESSES: [u32; 3] = [8, 60, 200];
 
-/// What one pack found.
+/// The measurements of one pack.
 #[derive(Deserialize)]
 struct Found {
     first_ms: f64,
@@ -22,16 +22,16 @@ struct Found {
     kib_per_peer: f64,
 }
 
-/// What all packs send each other, how often.
+/// The messages that all packs send each other, and how often.
 #[derive(Clone, Copy)]
 struct Exchange {
     packs: u32,
-    /// Of a message.
+    /// The size of a message.
     bytes: u32,
     rounds: u32,
 }
 
-/// Two packs that only wait for each other: what a message takes, and what bytes do.
+/// Exchanges between two packs alone: one for the time per message, one for the time per byte.
 const PAIRS: [(&str, Exchange); 2] = [
     (
         "8 B",

@@ -1,5 +1,5 @@
-//! From what ends a flare early, a worker that fails or the flare's time-out, until the flare has ended, with all its
-//! workers told.
+//! Measures from the event that ends a flare early, a worker's failure or the flare's timeout, until the flare has
+//! ended and all its workers have been notified.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -7,7 +7,7 @@ use burst_tests::{Driver, Platform, Settings, failing};
 use serde_json::json;
 use std::time::Duration;
 
-/// In the second of two packs, so that the failure has to cross from pack to pack.
+/// The worker that fails. It is in the second of two packs, so that the failure has to cross from pack to pack.
 const WHO: u32 = 7;
 
 pub fn measure(runs: usize, report: &mut Report) {
@@ -15,7 +15,7 @@ pub fn measure(runs: usize, report: &mut Report) {
         let platform = Platform::start(Settings::new(driver).limit(Duration::from_secs(600)));
         failing::deploy(&platform);
         for (how, from) in [("panic", "that"), ("loop", "its time-out")] {
-            // The first one warms up the JVM and the daemon.
+            // The first run warms up the JVM and the daemon.
             let times = (0..=runs).map(|_| fail(&platform, how)).skip(1);
             report.add(
                 format!(

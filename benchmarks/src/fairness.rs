@@ -1,4 +1,4 @@
-//! What one namespace does at its limits, and what that makes of another's flares.
+//! Measures how one namespace at its limits affects another namespace's flares.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Slots of the greedy namespace; the other one has as many as it needs.
+/// The slots of the greedy namespace. The other one has as many as it needs.
 const GREEDY: u32 = 6;
 
-/// The flares that the greedy one starts, each of so many clients one after the other.
+/// The flares that the greedy namespace starts. Each client starts one flare after another.
 struct Load {
     name: &'static str,
     clients: usize,
@@ -44,13 +44,13 @@ const LOADS: [Load; 4] = [
 ];
 
 impl Load {
-    /// Runs until it is over. Whatever is refused is refused.
+    /// Runs until `over` is set. Rejected requests are ignored.
     ///
-    /// Clients are on machines of their own, elsewhere: here they give way to the platform, and what
-    /// they send is made once.
+    /// In production, clients run on other machines. Here they get a lower priority than the
+    /// platform, and create the request body only once.
     fn run(&self, base: &str, auth: &str, over: &AtomicBool) {
         rustix::process::nice(19).expect("anybody may be nicer");
-        // From here, so that its threads are as nice.
+        // Created on this thread, so that the client's threads inherit its priority.
         let api = Api::new(base, auth);
         let body = (self.request)().to_string();
         thread::scope(|scope| {
@@ -113,7 +113,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
 }
 
-/// Request to result of a small flare on a warm pack, in milliseconds.
+/// Returns the time from request to result of a small flare on a warm pack, in milliseconds.
 fn latency(api: &Api, count: usize) -> Summary {
     let request = json!({"size": 2, "params": {}});
     let times = (0..count).map(|_| {

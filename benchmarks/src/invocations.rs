@@ -1,5 +1,6 @@
-//! Blocking invocations of actions that do nothing: what one client waits for, what 32 of them get, and what that costs
-//! in processor time, beside flares of one worker and a bare HTTP server. All by `wrk`.
+//! Blocking invocations of actions that do nothing: the latency for one client, the throughput for 32, and the
+//! processor time per call, compared with flares of one worker and a bare HTTP server. Everything is measured with
+//! `wrk`.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -13,13 +14,13 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The kinds of an action that does nothing and that a launcher of ours runs.
+/// The kinds with a launcher of the platform, each with an action that does nothing.
 const KINDS: [(&str, &str); 2] = [
     ("python", "def main(args):\n    return {}\n"),
     ("nodejs", "function main() { return {}; }"),
 ];
 
-/// One that speaks the action loop.
+/// An action that implements the action loop.
 const LOOP: &str = "#!/usr/bin/env python3
 import sys
 with open(3, 'w') as answers:
@@ -28,24 +29,25 @@ with open(3, 'w') as answers:
         answers.flush()
 ";
 
-/// One that is started for each call.
+/// An action that is started for each call.
 const SCRIPT: &str = "#!/bin/sh\necho '{}'\n";
 
-/// An image that keeps OpenWhisk's contract.
+/// An image that implements OpenWhisk's container contract.
 const IMAGE: &str = "burst-benchmark-noop";
 const SERVER: &str = include_str!("../reference/image/server.py");
 
-/// A platform that has just started: for so long after its first answers.
+/// How long a platform counts as just started, after its first response.
 const FRESH: Duration = Duration::from_secs(3);
 const LOAD: Duration = Duration::from_secs(10);
-/// So many loads before what is measured is warm: a minute, until which a JVM compiles what is called.
+/// The number of warm-up loads. They take a minute, after which the JVM has compiled the code in use.
 const WARMING: usize = 6;
 const CLIENTS: usize = 32;
-/// Workers that do nothing leave a slot's processor idle while their answer is on its way.
+/// More slots than processors: workers that do nothing leave a slot's processor idle while their response is on its
+/// way.
 const SLOTS: u32 = 16;
 const ACTIONS: usize = 100;
 const LIMIT: Duration = Duration::from_secs(900);
-/// Two heartbeats: what is ready then has the interpreter that was last asked for.
+/// Two heartbeats, after which the pre-warmed containers have the interpreter that was last asked for.
 const REST: Duration = Duration::from_secs(2);
 
 pub fn measure(runs: usize, report: &mut Report) {
@@ -128,7 +130,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     first_call(runs, report);
 }
 
-/// A platform with one of each kind that does nothing.
+/// Starts a platform with one action of each kind, all of which do nothing.
 fn callable() -> Platform {
     let platform = Platform::start(settings(SLOTS));
     crate::deploy(&platform, "noop");
@@ -143,7 +145,7 @@ fn callable() -> Platform {
     platform
 }
 
-/// What one client waits for where packs are containers, of an image of the user's own beside a function.
+/// Measures the latency for one client when packs are containers: of a function, and of a user's own image.
 fn in_containers(report: &mut Report) {
     let image = tempfile::tempdir().unwrap();
     let lines = "FROM burst-runtime:latest\nCOPY server.py /server.py\nENTRYPOINT [\"/usr/bin/python3\", \"/server.py\"]\n";
@@ -189,14 +191,14 @@ fn in_containers(report: &mut Report) {
     docker::remove_image(IMAGE);
 }
 
-/// What one client waits for in the first seconds of a platform, which has nothing else to do.
+/// Returns the latency for one client in the first seconds of an otherwise idle platform.
 fn just_started(call: &(String, Value)) -> Summary {
     let platform = callable();
     called(platform.api(), call);
     one(Wrk::new(platform.api(), platform.scratch()).answer(call, FRESH))
 }
 
-/// A hundred actions, each after the other, against one alone.
+/// Measures a hundred actions called in turn, compared with one alone.
 fn in_turn(report: &mut Report) {
     let platform = Platform::start(settings(8));
     let api = platform.api();
@@ -220,7 +222,7 @@ fn in_turn(report: &mut Report) {
     );
 }
 
-/// Calls that wait for something else, in containers of their own and in one: of both, one slot.
+/// Measures calls that mostly wait, one at a time in a container and many concurrently, on one slot each.
 fn together(report: &mut Report) {
     let platform = Platform::start(settings(1));
     let api = platform.api();
@@ -241,8 +243,8 @@ fn together(report: &mut Report) {
     );
 }
 
-/// The first call of an action, in a container that was ready for anything, against the second: of a platform that is
-/// in use, and has been called before.
+/// Measures the first call of an action in a pre-warmed container, compared with its second call, on a platform that is
+/// warm.
 fn first_call(runs: usize, report: &mut Report) {
     let platform = Platform::start(settings(8).prewarmed(4));
     let api = platform.api();
@@ -283,7 +285,7 @@ fn first_call(runs: usize, report: &mut Report) {
     }
 }
 
-/// What starting the interpreter takes, which the first call of an action pays for.
+/// Returns the milliseconds that the bare interpreter takes from start to exit, a part of an action's first call.
 fn interpreter(kind: &str) -> f64 {
     let (program, option, code) = match kind {
         "python" => ("python3", "-c", "import json, sys"),
@@ -322,7 +324,7 @@ fn keep(api: &Api, name: &str, exec: &Value, concurrency: usize) {
     api.put_action(name, &body);
 }
 
-/// Request to result, in milliseconds.
+/// Calls an action and returns the time from request to result, in milliseconds.
 fn called(api: &Api, (path, body): &(String, Value)) -> f64 {
     let path = format!("{path}?blocking=true&result=true");
     let asked = Instant::now();
@@ -336,8 +338,8 @@ fn one(figure: f64) -> Summary {
     Summary::of(vec![figure])
 }
 
-/// What `load` comes to in a second, and the milliseconds of processor time that one call of it takes of all processes of
-/// the platform.
+/// Returns the rate of `load` per second, and the milliseconds of processor time per call, over all processes of the
+/// platform.
 fn costs(platform: &Platform, load: impl FnOnce() -> f64) -> (f64, f64) {
     let used = || -> Duration {
         let all = platform.processes();
@@ -354,7 +356,7 @@ fn costs(platform: &Platform, load: impl FnOnce() -> f64) -> (f64, f64) {
     )
 }
 
-/// Calls the platform by `wrk`.
+/// Calls the platform with `wrk`.
 struct Wrk<'a> {
     api: &'a Api,
     scratch: &'a Path,
@@ -365,12 +367,12 @@ impl<'a> Wrk<'a> {
         Self { api, scratch }
     }
 
-    /// Answers in a second. Of several `names` the path has a number behind it, one after the other.
+    /// Returns responses per second. With several `names`, a number is appended to the path, which cycles through them.
     fn load(&self, call: &(String, Value), names: usize) -> f64 {
         wrk(self.api.base(), &self.script(call, names), CLIENTS, LOAD).rate
     }
 
-    /// What one client waits for, the median in milliseconds.
+    /// Returns the median latency for one client, in milliseconds.
     fn answer(&self, call: &(String, Value), time: Duration) -> f64 {
         wrk(self.api.base(), &self.script(call, 1), 1, time).median
     }
@@ -401,13 +403,13 @@ impl<'a> Wrk<'a> {
     }
 }
 
-/// Answers in a second, and what half of them were there after, in milliseconds.
+/// Responses per second, and the median latency in milliseconds.
 struct Loaded {
     rate: f64,
     median: f64,
 }
 
-/// One answer that is not good ends the run.
+/// Runs `wrk`. Any failed response ends the benchmark.
 fn wrk(url: &str, script: &Path, clients: usize, time: Duration) -> Loaded {
     let seconds = time.as_secs();
     let mut wrk = Command::new("wrk");
@@ -434,7 +436,7 @@ fn wrk(url: &str, script: &Path, clients: usize, time: Duration) -> Loaded {
     }
 }
 
-/// A server of the same library that does nothing but answer.
+/// A server of the same HTTP library that only answers requests.
 struct Bare {
     server: std::process::Child,
     url: String,
@@ -448,7 +450,7 @@ impl Bare {
         let home = std::env::var("JAVA_HOME").unwrap_or_default();
         let java = Path::new(&home).join("bin/java");
         let mut java = Command::new(if home.is_empty() { "java".into() } else { java });
-        // Where the platform's logs go.
+        // The jar's logging configuration writes log files into the current directory.
         java.current_dir(scratch.path());
         java.args(["-XX:+UseSerialGC", "-cp"]);
         java.arg(built::dist("lib/burst-standalone.jar"))

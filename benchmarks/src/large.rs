@@ -1,4 +1,5 @@
-//! Outputs of a gigabyte through a platform whose JVM has 512 MiB of heap, and who reads them.
+//! Outputs of a gigabyte through a platform whose JVM has 512 MiB of heap, and how fast a client
+//! reads them.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -7,7 +8,7 @@ use serde_json::json;
 use std::time::{Duration, Instant};
 
 const WORKERS: u64 = 64;
-/// As much as a worker may put out, but for its quotes.
+/// The maximum output of a worker, minus its quotes.
 const OUTPUT: u64 = (16 << 20) - 2;
 
 pub fn measure(report: &mut Report) {

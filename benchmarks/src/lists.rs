@@ -1,5 +1,5 @@
-//! Lists of a namespace that has a million activations, beside one that has a thousand; and invocations while the million
-//! is deleted.
+//! Lists of a namespace with a million activations, compared with one that has a thousand; and invocations while the
+//! million is deleted.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -11,21 +11,21 @@ use std::time::{Duration, Instant};
 const FEW: u64 = 1_000;
 const MANY: u64 = 1_000_000;
 
-/// In microseconds, and more digits than 32 bits have.
+/// A second in microseconds. Products with it exceed 32 bits, hence the cast.
 const SECOND: &str = "CAST(1000000 AS BIGINT)";
 
-/// Rows that are stored at a time.
+/// Rows to insert at a time.
 const BATCH: u64 = 50_000;
 const BOUND: Duration = Duration::from_secs(600);
 
-/// Which records there are.
+/// A condition that holds for all records.
 const ALL: &str = "begun IS NOT NULL";
 
-/// Two of three are of this action.
+/// Two out of three activations are of this action.
 const OFTEN: &str = "often";
 const RARELY: &str = "rarely";
 
-/// What is asked for. The times are those of the youngest hundred.
+/// The queries. The times in them are those of the newest hundred activations.
 const QUERIES: [(&str, &str); 8] = [
     ("30 of all", "limit=30"),
     ("200 of one action", "limit=200&name=rarely"),
@@ -83,7 +83,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
 }
 
-/// A platform, and whoever may change its database.
+/// A platform, with access to its database.
 struct Store {
     name: &'static str,
     platform: Platform,
@@ -113,7 +113,7 @@ impl Store {
         }
     }
 
-    /// What a statement answers.
+    /// Executes a statement and returns its result.
     fn ask(&self, statement: &str) -> String {
         if let Some(postgres) = &self.postgres {
             return postgres.ask(statement).expect("the server answers");
@@ -130,19 +130,19 @@ impl Store {
         counted.parse().unwrap()
     }
 
-    /// Stores copies of these activations, each a second older than the one before, until there are so many.
+    /// Stores copies of these activations, each a second older than the one before, until `wanted` are stored.
     fn fill(&self, examples: &[(&str, String)], wanted: u64) {
         let (mut stored, mut turn) = (self.stored(ALL), 0_usize);
         while stored < wanted {
             let count = (wanted - stored).min(if wanted > BATCH { BATCH } else { wanted / 10 });
-            // The last of three.
+            // Every third batch is of the second example.
             let (_, example) = &examples[usize::from(turn % 3 == 2)];
             self.copy(example, stored, count);
             stored += count;
             turn += 1;
         }
         if self.postgres.is_some() {
-            // As its server does by itself, sooner or later.
+            // The server would do this on its own, sooner or later.
             self.ask("VACUUM ANALYZE flare");
         }
         assert_eq!(self.stored(ALL), wanted);
@@ -201,7 +201,7 @@ impl Store {
         self.ask(&query).lines().map(str::to_owned).collect()
     }
 
-    /// All are older than anything is kept; which these are.
+    /// Makes all records older than the retention time. Returns a condition that matches them.
     fn outdate(&self) -> String {
         let newest = self.ask("SELECT MAX(ended) FROM flare");
         let long_ago = Duration::from_secs(3600 * 24 * 40).as_micros();
@@ -211,7 +211,7 @@ impl Store {
         format!("ended <= {newest} - {long_ago}")
     }
 
-    /// Request to answer of a list.
+    /// Returns the times from request to response of a list.
     fn times(&self, query: &str, runs: usize) -> Summary {
         let newest = self.ask("SELECT MAX(begun) / 1000 FROM flare");
         let newest: u64 = newest.parse().unwrap();
@@ -250,13 +250,13 @@ fn platform(settings: Settings) -> Platform {
     platform
 }
 
-/// The id of a record that is there.
+/// Invokes an action and returns the id of its stored activation record.
 fn invoke(platform: &Platform, name: &str) -> String {
     let record: Value = platform.api().invoke(name, &json!({})).expect(200);
     record["activationId"].as_str().unwrap().to_owned()
 }
 
-/// Milliseconds of an invocation on a warm pack.
+/// Returns the milliseconds that an invocation on a warm pack takes.
 fn timed(platform: &Platform) -> f64 {
     let asked = Instant::now();
     invoke(platform, OFTEN);

@@ -1,6 +1,6 @@
-//! Many clients with many small flares on a cluster of processes, each answer checked: how long they wait, how many
-//! there are in a second, and what memory the nodes hold at the start, in the middle and at the end: `make load`. Or
-//! beside another release: `make load REFERENCE=DIST`.
+//! `make load`: many clients with many small flares on a cluster of processes. Checks each response, and measures
+//! latency, throughput, and the nodes' memory at the start, in the middle and at the end. `make load REFERENCE=DIST`
+//! compares with another release.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod beside;
@@ -16,28 +16,28 @@ use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
-/// How large a load.
+/// Runs a load of many small flares.
 #[derive(Parser)]
 struct Options {
-    /// Clients, each with one flare at a time.
+    /// Number of clients, each with one flare at a time.
     #[arg(long, default_value_t = 200)]
     clients: usize,
-    /// Flares of one to four workers that only greet.
+    /// Number of flares, of one to four workers that only greet.
     #[arg(long, default_value_t = 10_000)]
     flares: usize,
-    /// Flares before the counted ones.
+    /// Number of flares to run before the counted ones.
     #[arg(long, default_value_t = 30_000)]
     warm_up: usize,
-    /// The distribution of another release, on which the same is done by turns: `load-beside.csv` in place of
+    /// The distribution of another release to compare with, in turns; writes `load-beside.csv` instead of
     /// `load.csv`.
     #[arg(long, value_name = "DIST")]
     reference: Option<PathBuf>,
-    /// Where `load.csv` goes.
+    /// The directory for `load.csv`.
     #[arg(long, default_value = "benchmarks/results")]
     results: PathBuf,
 }
 
-/// A figure before the load, in its first half or after it, in its second half or after it.
+/// A figure at the start, in or after the first half of the load, and in or after the second half.
 #[derive(Debug, serde::Serialize)]
 struct Row {
     figure: String,
@@ -47,7 +47,7 @@ struct Row {
     end: f64,
 }
 
-/// What a node holds, in MiB.
+/// The memory of a node, in MiB.
 struct Memory {
     node: String,
     resident: f64,
@@ -58,7 +58,7 @@ struct Memory {
 struct Part {
     served: Vec<Served>,
     took: Duration,
-    /// What each node used meanwhile, and the whole machine.
+    /// The processor time used in this part by the whole machine and by each node.
     processors: Vec<(String, Duration)>,
 }
 
@@ -67,12 +67,12 @@ impl Part {
         self.served.len() as f64
     }
 
-    /// Flares in a second.
+    /// Flares per second.
     fn pace(&self) -> f64 {
         self.count() / self.took.as_secs_f64()
     }
 
-    /// What a flare took of the processors in this place, in milliseconds.
+    /// The processor time per flare of the entry at `place`, in milliseconds.
     fn processor_time(&self, place: usize) -> f64 {
         self.processors[place].1.as_secs_f64() * 1e3 / self.count()
     }
@@ -107,7 +107,7 @@ fn start(distribution: Option<PathBuf>) -> Cluster {
         .controllers(2)
         .invokers(4)
         .set("burst.limits.flares-per-minute", "1000000")
-        // What each of them did is looked at in the end.
+        // The benchmark checks all flares at the end, so none may be deleted.
         .set("burst.store.retention.flares", "1000000")
         .limit(Duration::from_secs(3600));
     let cluster = Cluster::start(setup);
@@ -115,7 +115,7 @@ fn start(distribution: Option<PathBuf>) -> Cluster {
     cluster
 }
 
-/// Has flares with these numbers run.
+/// Runs the flares with these numbers.
 fn part(cluster: &Cluster, apis: &[Api], clients: usize, numbers: Range<usize>) -> Part {
     let (began, before) = (Instant::now(), processors(cluster));
     let served = load::run(apis, clients, numbers);
@@ -212,14 +212,14 @@ fn memory(cluster: &Cluster) -> Vec<Memory> {
     (cluster.pids().into_iter())
         .map(|(node, pid)| Memory {
             node,
-            // Which collects first, so that what is resident is no more than what is needed.
+            // This forces a collection, so that the resident memory is no more than what is needed.
             heap: mebibytes(live_heap(pid)),
             resident: mebibytes(processes::resident_bytes(pid)),
         })
         .collect()
 }
 
-/// Bytes of all objects that are left after a collection.
+/// Returns the bytes of all objects that are live after a collection.
 fn live_heap(pid: u32) -> u64 {
     let pid = pid.to_string();
     let mut jcmd = Command::new("jcmd");

@@ -1,7 +1,7 @@
-//! Measures the whole platform, each figure beside its reference in the same run: `make bench`.
+//! `make bench`: measures the whole platform, and a reference for each figure in the same run.
 //!
-//! It uses the tests' harness to start platforms, and like a test it stops at the first thing that is not as promised:
-//! a figure of something that failed is worth nothing.
+//! It starts platforms with the tests' harness, and like a test it stops at the first failure: a figure of an
+//! operation that failed is worth nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cancelling;
@@ -29,19 +29,19 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What to measure, and how often.
+/// Measures the whole platform and its references.
 #[derive(Parser)]
 struct Options {
-    /// Which measurements; all when none is named.
+    /// The measurements to run; all by default.
     #[arg(value_enum)]
     which: Vec<Measurement>,
-    /// Counted runs of each measurement that takes less than a second.
+    /// Number of counted runs of each measurement that takes less than a second.
     #[arg(long, default_value_t = 15)]
     runs: usize,
-    /// Bytes that are sorted.
+    /// Bytes to sort.
     #[arg(long, default_value_t = 1_000_000_000)]
     sort_bytes: u64,
-    /// Where `platform.csv` goes.
+    /// The directory for `platform.csv`.
     #[arg(long, default_value = "benchmarks/results")]
     results: PathBuf,
 }
@@ -50,33 +50,33 @@ struct Options {
 enum Measurement {
     /// Request to result of 48 workers that do nothing, on a warm pack.
     Warm,
-    /// A cold flare of one docker pack against `docker run`.
+    /// A cold flare of one pack, compared with `docker run`.
     Cold,
-    /// A cold flare on a pre-warmed container against one on a warm pack.
+    /// A cold flare on a pre-warmed container, compared with one on a warm pack.
     Prewarmed,
     /// Cancelling a flare whose workers never return.
     Cancelling,
-    /// A flare one of whose workers fails, and one that meets its time-out.
+    /// A flare with a worker that fails, and one that reaches its timeout.
     Failing,
     /// A namespace's flares while another one is at its limits.
     Fairness,
     /// Outputs of 1 GiB through a small JVM.
     Large,
-    /// Blocking invocations of no-ops, by one client and by 32 of `wrk`, beside flares and a bare HTTP server.
+    /// Blocking invocations of no-ops by one and by 32 clients of `wrk`, compared with flares and a bare HTTP server.
     Invocations,
-    /// Lists of a million activations beside a thousand, and invocations while the million is deleted.
+    /// Lists of a million activations, compared with a thousand, and invocations while the million is deleted.
     Lists,
-    /// An invocation while another namespace's actions fail.
+    /// Invocations while another namespace's actions fail.
     Neighbours,
-    /// Twice the invocations that can be served: answers and memory.
+    /// Twice the invocations that can be served: responses and memory.
     Overload,
-    /// 48 workers in one pack against 48 packs of one, docker.
+    /// 48 workers in one pack, compared with 48 packs of one worker.
     Spread,
     /// An all-to-all of 48 packs of one worker: time, threads and memory of each.
     Crowd,
-    /// Packs made and gone in a second, and the memory of one that waits.
+    /// Packs created and removed per second, and the memory of one that waits.
     Turnover,
-    /// TeraSort against GNU sort.
+    /// TeraSort, compared with GNU sort.
     Sort,
 }
 
@@ -121,7 +121,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Deploys one of the executables that `make build` laid out.
+/// Deploys one of the executables that `make build` has put into the distribution.
 fn deploy(platform: &Platform, name: &str) {
     deploy_as(platform.api(), name);
 }

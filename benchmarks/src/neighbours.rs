@@ -1,4 +1,4 @@
-//! Invocations of one namespace while another's actions fail in every way there is.
+//! Invocations of one namespace while another's actions fail in various ways.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of the namespace whose actions fail: each has one call after the other under way.
+/// The clients of the namespace whose actions fail. Each makes one call after another.
 const CLIENTS: usize = 4;
 
-/// What is wrong, its program, and its time-out in milliseconds.
+/// The name of each fault, a program that has it, and the program's timeout in milliseconds.
 const FAULTS: [(&str, &str, u64); 4] = [
     (
         "crash",
@@ -81,7 +81,7 @@ fn store(api: &Api, name: &str, code: &str, timeout: u64) {
     api.put_action(name, &body);
 }
 
-/// Request to result, in milliseconds.
+/// Calls an action and returns the time from request to result, in milliseconds.
 fn called(api: &Api) -> f64 {
     let asked = Instant::now();
     let answer = api.invoke_for_result("good", &json!({}));

@@ -1,5 +1,5 @@
-//! Twice the invocations that can be served, for minutes, on a platform of 256 MiB of heap: what is refused, and what
-//! memory it has at the start, in the middle and at the end.
+//! Sends twice the invocations that can be served, for minutes, to a platform with 256 MiB of heap: measures how many
+//! are rejected, and the memory after each minute.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// For each of what is served alone, and beside the overload.
+/// The duration of the load without overload.
 const ALONE: Duration = Duration::from_secs(30);
 const THIRD: Duration = Duration::from_secs(60);
 const CLIENTS: usize = 32;
 const ACTION: &str = "nothing";
 
-/// What the platform has answered.
+/// Counts of the platform's responses.
 #[derive(Default)]
 struct Answers {
     accepted: AtomicU64,
@@ -80,7 +80,7 @@ pub fn measure(report: &mut Report) {
     }
 }
 
-/// Clients that call one after the other for so long; what they were answered, in how many seconds.
+/// Runs clients that make one call after another for `time`. Returns their responses and the actual seconds.
 fn load(
     platform: &Platform,
     blocking: bool,
@@ -104,7 +104,8 @@ fn load(
     (answers, began.elapsed().as_secs_f64())
 }
 
-/// Anything but an answer in good order ends the run.
+/// Calls the action and counts the response. Any response that is neither an acceptance nor a proper rejection ends
+/// the run.
 fn call(api: &Api, blocking: bool, answers: &Answers) {
     let path = format!("namespaces/_/actions/{ACTION}?blocking={blocking}");
     let request = api.request(Method::POST, &path).json(&json!({}));
@@ -126,7 +127,7 @@ fn one(figure: f64) -> Summary {
     Summary::of(vec![figure])
 }
 
-/// MiB of live objects and of what is resident then.
+/// Returns the MiB of live objects after a collection, and of resident memory then.
 fn held(platform: &Platform) -> [f64; 2] {
     let mut jcmd = Command::new("jcmd");
     let histogram = jcmd.args([&platform.pid().to_string(), "GC.class_histogram"]);

@@ -1,4 +1,5 @@
-//! A cold flare where a container is ready, against the same on a warm pack: from the request until all run.
+//! A cold flare on a pre-warmed container, compared with the same flare on a warm pack: from the request
+//! until all workers run.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -7,10 +8,11 @@ use burst_tests::{Driver, Platform, Settings, wait};
 use serde_json::json;
 use std::time::Duration;
 
-/// Longer than two flares take and shorter than a platform takes to notice.
+/// The idle timeout of packs: longer than two flares take, and shorter than the platform takes to remove a
+/// pack.
 const IDLE: Duration = Duration::from_millis(700);
 
-/// What a daemon takes to remove a container.
+/// The time the daemon takes to remove a container.
 const SETTLED: Duration = Duration::from_secs(1);
 
 pub fn measure(runs: usize, report: &mut Report) {
@@ -31,7 +33,7 @@ pub fn measure(runs: usize, report: &mut Report) {
                 },
                 |seen| *seen == (0, 1),
             );
-            // The last pair's container is gone from the books, but the daemon is still removing it.
+            // The platform no longer counts the last pair's container, but the daemon is still removing it.
             std::thread::sleep(SETTLED);
             let pair = [flare(&platform, "prewarmed"), flare(&platform, "warm")];
             // The first pair warms up the JVM and the daemon.

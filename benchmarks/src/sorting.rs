@@ -1,4 +1,5 @@
-//! TeraSort on two workers, in one pack and in two, beside GNU sort with two threads on the same file.
+//! TeraSort on two workers, in one pack and in two, compared with GNU sort with two threads on the
+//! same file.
 
 use crate::report::Report;
 use crate::summary::Summary;

@@ -1,5 +1,5 @@
-//! 48 workers in one container against 48 containers of one worker, and against 48 sandboxes: when all run, and how far
-//! apart they start.
+//! 48 workers in one container, compared with 48 containers of one worker and with 48 sandboxes: the time until all
+//! run, and how far apart they start.
 
 use crate::report::Report;
 use crate::summary::Summary;

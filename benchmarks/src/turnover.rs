@@ -1,4 +1,5 @@
-//! What packs cost beside what runs in them: how many are made and gone in a second, and the memory of one that waits.
+//! The cost of packs themselves, without the programs in them: how many can be created and removed per second, and the
+//! memory of one that waits.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -12,19 +13,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of a flare, and as many as wait.
+/// The packs of a flare, and the number of packs that wait when memory is measured.
 const PACKS: u32 = 16;
 
-/// One after the other, of each client: few end too soon to say.
+/// The flares of each client, one after another. With fewer, the measurement would be too short.
 const FLARES: u32 = 10;
 
-/// While some packs are made, others go.
+/// The number of concurrent clients, so that some packs are created while others are removed.
 const CLIENTS: u32 = 3;
 
 const BOUND: Duration = Duration::from_secs(120);
 
 pub fn measure(runs: usize, report: &mut Report) {
-    // What the others are compared with comes first.
+    // Docker comes first, because the others are compared with it.
     let mut drivers = Driver::ALL;
     drivers.sort_by_key(|&driver| driver != Driver::Docker);
     let mut docker = None;
@@ -56,7 +57,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
 }
 
-/// One of docker's is three minutes.
+/// Returns the number of runs: a run takes three minutes on docker.
 fn runs_of(driver: Driver, runs: usize) -> usize {
     match driver {
         Driver::Docker => 1,
@@ -72,7 +73,7 @@ fn goal(driver: Driver, goal: &'static str) -> &'static str {
     }
 }
 
-/// Packs a second, from a request until nothing is left of them.
+/// Returns packs per second, from the requests until no process of them is left.
 fn made(driver: Driver, runs: usize) -> Vec<f64> {
     let settings = Settings::new(driver)
         .slots(PACKS * CLIENTS)
@@ -90,7 +91,7 @@ fn made(driver: Driver, runs: usize) -> Vec<f64> {
     let flares = || {
         let began = Instant::now();
         thread::scope(|scope| (0..CLIENTS).for_each(|_| drop(scope.spawn(client))));
-        // What an invoker says of itself it says each second or two.
+        // Looks at processes, because an invoker reports its packs only every second or two.
         let left = || packs().count();
         wait::until_seen("no pack is left", BOUND, left, |left| *left == 0);
         f64::from(PACKS * FLARES * CLIENTS) / began.elapsed().as_secs_f64()
@@ -99,8 +100,8 @@ fn made(driver: Driver, runs: usize) -> Vec<f64> {
     (0..runs).map(|_| flares()).collect()
 }
 
-/// Packs a second whose runtimes listen and are told to end, as many at once as keep the processors busy: what a
-/// driver has made, with neither a platform that asks for it nor a program in it.
+/// Returns packs per second without a platform and without a program in them: each is started as a driver would do it,
+/// and stopped as soon as its runtime listens. Enough of them run concurrently to keep the processors busy.
 fn alone(driver: Driver, runs: usize) -> Vec<f64> {
     const AT_ONCE: usize = 8;
     let package = tempfile::tempdir().unwrap();
@@ -118,7 +119,7 @@ fn alone(driver: Driver, runs: usize) -> Vec<f64> {
     (0..runs).map(|_| packs()).collect()
 }
 
-/// Of those that are made with no platform.
+/// The number of packs created without a platform.
 static PACK: AtomicU32 = AtomicU32::new(0);
 
 fn make_alone(driver: Driver, package: &Path) {
@@ -163,7 +164,7 @@ fn make_alone(driver: Driver, package: &Path) {
     assert!(pack.wait().unwrap().success());
 }
 
-/// KiB of each pack's runtime and of whatever keeps it: what it shares with others counts by its share.
+/// Returns the mean KiB of a pack's runtime and its shim. Shared memory counts proportionally.
 fn memory(driver: Driver) -> Vec<f64> {
     let settings = Settings::new(driver).slots(PACKS).prewarmed(PACKS);
     let platform = Platform::start(settings.limit(Duration::from_secs(600)));
@@ -173,7 +174,7 @@ fn memory(driver: Driver) -> Vec<f64> {
     vec![all / f64::from(PACKS)]
 }
 
-/// The memory of each process of a pack that is the platform's own; nothing else may run on the machine.
+/// Returns the memory of each of the platform's own processes in packs. No other platform may run on the machine.
 fn runtimes() -> Vec<u64> {
     packs()
         .filter_map(|process| {

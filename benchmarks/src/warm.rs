@@ -1,5 +1,5 @@
-//! Request to result of 48 workers that do nothing, on a warm pack and on a group's, as an HTTP
-//! client sees it.
+//! The time from request to result of 48 workers that do nothing, on a warm pack and on a group's,
+//! as seen by an HTTP client.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -8,7 +8,7 @@ use burst_tests::{Driver, Platform, Settings};
 use serde_json::json;
 use std::time::Instant;
 
-/// Flares before the counted ones: the JVM compiles what is used often.
+/// Flares before the counted ones, in which the JVM compiles frequently used code.
 const WARM_UP: usize = 200;
 
 pub fn measure(runs: usize, report: &mut Report) {
@@ -51,7 +51,7 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
 }
 
-/// Request to result in milliseconds.
+/// Returns the time from request to result, in milliseconds.
 fn timed(flare: &dyn Fn() -> Result<Waited, Error>) -> f64 {
     let asked = Instant::now();
     let waited = flare().unwrap();

@@ -1,4 +1,4 @@
-//! Finding the platform, and who is calling.
+//! Finds the platform and the caller's credentials.
 
 use std::fs;
 use std::path::Path;
@@ -12,12 +12,12 @@ use crate::error::Error;
 use crate::properties::{self, Property};
 use crate::trace::Trace;
 
-/// The platform and the user's credentials for it; nothing is sent yet.
+/// Returns a client of the platform with the user's credentials; sends nothing yet.
 pub fn user(args: &GlobalArgs) -> Result<Client, Error> {
     connect(Property::Auth, args)
 }
 
-/// The same for the platform's administrator.
+/// Returns a client with the credentials of the platform's administrator; sends nothing yet.
 pub fn administrator(args: &GlobalArgs) -> Result<Client, Error> {
     if args.auth.is_some() {
         return Err(Error::Usage(
@@ -31,22 +31,22 @@ fn connect(credentials: Property, args: &GlobalArgs) -> Result<Client, Error> {
     found(credentials, args)?.connect()
 }
 
-/// Where the platform is, who calls, and by what it is trusted.
+/// The platform's address, the caller's credentials, and the certificates to trust.
 pub struct Address {
     host: String,
     auth: String,
-    /// File of certificates.
+    /// File of the certificates to trust.
     cacert: Option<String>,
     /// Files of the caller's own certificate and its key.
     identity: Option<(String, String)>,
-    /// How credentials are written there.
+    /// The kind of credentials, which decides their form.
     credentials: Property,
     insecure: bool,
     traced: bool,
     timeout: Option<Duration>,
 }
 
-/// The platform and the user's credentials, as the flags, the environment and the files say.
+/// Finds the platform and the user's credentials in the flags, the environment and the properties files.
 pub fn user_address(args: &GlobalArgs) -> Result<Address, Error> {
     found(Property::Auth, args)
 }
@@ -61,7 +61,7 @@ fn found(credentials: Property, args: &GlobalArgs) -> Result<Address, Error> {
 }
 
 impl Address {
-    /// A platform, a user's credentials, and a file of certificates, if there is one.
+    /// An address with a user's credentials and, optionally, a file of certificates to trust.
     pub fn new(host: String, auth: String, cacert: Option<String>) -> Self {
         Self {
             host,
@@ -75,25 +75,25 @@ impl Address {
         }
     }
 
-    /// Whether the platform is trusted whatever its certificate.
+    /// Sets whether the platform is trusted whatever its certificate.
     pub fn insecure(mut self, insecure: bool) -> Self {
         self.insecure = insecure;
         self
     }
 
-    /// Files of a certificate of the caller's own and of its key, shown to a proxy that asks for one.
+    /// Sets the files of the caller's own certificate and its key, for a proxy that asks for one.
     pub fn identity(mut self, files: Option<(String, String)>) -> Self {
         self.identity = files;
         self
     }
 
-    /// Whether requests and answers are shown.
+    /// Sets whether requests and answers are shown.
     pub fn traced(mut self, traced: bool) -> Self {
         self.traced = traced;
         self
     }
 
-    /// How long an answer is waited for.
+    /// Sets how long to wait for an answer.
     pub fn patient(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
         self
@@ -104,7 +104,7 @@ impl Address {
         &self.auth
     }
 
-    /// A client; nothing is sent yet.
+    /// Makes a client; sends nothing yet.
     pub fn connect(self) -> Result<Client, Error> {
         let Self {
             host,

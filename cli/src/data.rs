@@ -1,4 +1,4 @@
-//! The data directory of a process of the platform: made, and taken before anything is written to it.
+//! The data directory of a process of the platform: created, and locked before anything is written to it.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -16,14 +16,14 @@ use crate::error::{Error, InUse};
 use crate::output;
 use crate::properties::data_dir;
 
-/// Temporary files of the JVM, below the data.
+/// The directory of the JVM's temporary files, in the data directory.
 const TEMPORARY: &str = "tmp";
 
-/// Between two looks whether a directory that another process has is free: the kernel's own wait has no deadline.
+/// The time between two attempts to lock a directory that another process holds: the kernel's own wait has no deadline.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A data directory that no other process has. Its lock is of the kind that stays when this process becomes the
-/// JVM, which finds it held by itself.
+/// A data directory that this process has locked. The lock is of a kind that survives when this process becomes the
+/// JVM, which then finds that it holds the lock itself.
 #[derive(Debug)]
 pub struct Data {
     path: PathBuf,
@@ -32,8 +32,8 @@ pub struct Data {
 }
 
 impl Data {
-    /// The directory that was given, else the one in the user's home directory, with this end to its name. Waits for
-    /// it as long as was asked for.
+    /// Creates and locks the given directory, or else the one in the user's home directory whose name has the suffix
+    /// `end`. Waits for the lock as long as `args` say.
     pub fn take(args: &ProcessArgs, end: &str) -> Result<Self, Error> {
         let path = match &args.data {
             Some(path) => path.clone(),
@@ -52,12 +52,12 @@ impl Data {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Where it is, absolute.
+    /// The directory's absolute path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where the JVM's temporary files go.
+    /// The directory of the JVM's temporary files.
     pub fn temporary(&self) -> PathBuf {
         self.path.join(TEMPORARY)
     }
@@ -73,7 +73,7 @@ pub fn unusable(data: &Path, cause: &io::Error) -> Error {
 fn lock(data: &Path, wait: Duration) -> Result<File, Error> {
     let file = data.join("lock");
     let failed = |errno: Errno| Error::file("open", &file)(errno.into());
-    // Not closed when this process becomes the JVM.
+    // Without CLOEXEC: the file stays open when this process becomes the JVM.
     let lock = open(&file, OFlags::CREATE | OFlags::RDWR, Mode::from(0o600)).map_err(failed)?;
     let lock = File::from(lock);
     let asked = Instant::now();
@@ -84,7 +84,7 @@ fn lock(data: &Path, wait: Duration) -> Result<File, Error> {
             Err(Errno::AGAIN | Errno::ACCESS) => {}
             Err(errno) => return Err(failed(errno)),
         }
-        // By this very descriptor, as below.
+        // Read through the same descriptor, for the reason given at `write_owner`.
         let owner = owner(&lock).map_err(Error::file("read", &file))?;
         let data = data.to_owned();
         let used = InUse { data, owner };
@@ -108,8 +108,8 @@ fn owner(lock: &File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text[..length]).trim().to_owned())
 }
 
-/// By this very descriptor: a process that closes another one of the file loses the lock. The process keeps its number
-/// when it becomes the JVM.
+/// Writes the process's id through the same descriptor: a process that closes any other descriptor of the file loses
+/// the lock. The process keeps its id when it becomes the JVM.
 fn write_owner(lock: &File) -> io::Result<()> {
     lock.set_len(0)?;
     lock.write_all_at(format!("{}\n", process::id()).as_bytes(), 0)

@@ -12,8 +12,8 @@ use console::Style;
 use crate::package::error::PackageError;
 use crate::visible;
 
-/// Why a command did not do what it was asked to. What is wrong with what the user says, or is not there, is a sentence
-/// of one place each, and nobody tells one from the other.
+/// Why a command failed. An error of usage, or something missing, is only a sentence, written where it is detected: no
+/// code distinguishes one such error from another.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The command line, an input file or the properties file is wrong.
@@ -24,88 +24,88 @@ pub enum Error {
     File {
         /// What was tried: `read`, `write`, …
         action: &'static str,
-        /// On what.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// The platform refused, failed, or could not be reached.
     #[error("{}", and(.0, start_one(.0)))]
     Api(#[from] ApiError),
-    /// The same, with what was tried of an entity of OpenWhisk's.
+    /// The same, with the operation on an OpenWhisk entity that failed.
     #[error("Unable to {what}: {}", with_code(cause))]
     Unable {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What happened.
+        /// The cause.
         cause: ApiError,
     },
-    /// A feed does not take what it was told: its action's own answer, of this status of HTTP.
+    /// A feed rejected a request, with its action's own answer.
     #[error("Unable to {what}: {why}")]
     FeedRefused {
-        /// What was tried.
+        /// The operation that failed.
         what: String,
-        /// What the feed said.
+        /// The feed's reason.
         why: String,
-        /// HTTP status, which tells of any failed action.
+        /// HTTP status, the same as for any failed action.
         status: u16,
     },
-    /// An action failed (502, 500) or goes on (202), which has been shown.
+    /// An action failed (502, 500) or is still running (202), which has already been shown.
     #[error("")]
     Told {
         /// HTTP status.
         status: u16,
     },
-    /// The same, and what this leaves unknown or where to look.
+    /// An error of the API, with what it leaves unknown or where to look.
     #[error("{}", and(cause, more))]
     With {
-        /// What happened.
+        /// The cause.
         cause: ApiError,
-        /// What follows its sentence.
+        /// The text that follows its sentence.
         more: String,
     },
-    /// Too many ids may begin so.
+    /// A prefix of an id is so short that too many ids can share it.
     #[error(
         "{given} is too short for a {kind}'s id: give at least {shortest} of its {length} characters"
     )]
     ShortId {
-        /// What was given.
+        /// The text that was given.
         given: String,
-        /// Whose id it is to be.
+        /// The kind of thing that it should identify.
         kind: &'static str,
-        /// How many characters are enough.
+        /// The least number of characters.
         shortest: usize,
-        /// How many there are.
+        /// The number of characters of a whole id.
         length: usize,
     },
-    /// No id is written so.
+    /// A text does not have the form of an id.
     #[error(
         "\"{given}\" is not a {kind}'s id: that has {length} hexadecimal digits, of which the first {shortest} or more \
          may be given; `{listed_by}` lists ids"
     )]
     NoId {
-        /// What was given.
+        /// The text that was given.
         given: String,
-        /// Whose id it is to be.
+        /// The kind of thing that it should identify.
         kind: &'static str,
-        /// The command that lists them.
+        /// The command that lists ids.
         listed_by: &'static str,
-        /// How many digits are enough.
+        /// The least number of digits.
         shortest: usize,
-        /// How many there are.
+        /// The number of digits of a whole id.
         length: usize,
     },
-    /// A flare has fewer workers than was thought.
+    /// A flare does not have the requested worker.
     #[error("flare {id} has {}, and no worker {worker}", workers(*size))]
     NoWorker {
         /// The flare's id.
         id: String,
         /// How many workers it has.
         size: u32,
-        /// Which was asked for.
+        /// The requested worker.
         worker: u32,
     },
-    /// Something asked for does not exist, although the API answered well.
+    /// Something requested does not exist, although the API reported no error.
     #[error("{0}")]
     NotFound(String),
     /// Something cannot be started on this machine.
@@ -114,24 +114,24 @@ pub enum Error {
     /// The platform's data directory belongs to another process.
     #[error("{0}: stop that one, or give this one another directory with --data")]
     InUse(InUse),
-    /// Somebody else has put a machine back while it was waited for.
+    /// Somebody else resumed a machine while the command waited for it to drain.
     #[error("{0} takes flares again: somebody resumed it in the meantime")]
     Resumed(String),
-    /// Flares run on for longer than they were to be waited for.
+    /// Flares were still running on a machine when the time to wait for them was up.
     #[error(
         "{invoker} takes no more flares, and after {} some still use {slots} of its slots; `burst admin flare list \
          --state running` lists those of all machines",
         humantime::format_duration(*waited)
     )]
     NotDrained {
-        /// On which machine.
+        /// The machine.
         invoker: String,
-        /// In how many of its slots.
+        /// The number of its slots that they use.
         slots: u32,
-        /// How long that was.
+        /// How long the command waited.
         waited: Duration,
     },
-    /// A flare ended, but not well.
+    /// A flare ended without success.
     #[error("{sentence}")]
     Flare {
         /// How it ended.
@@ -139,7 +139,7 @@ pub enum Error {
         /// Who failed at what, why, and where to read more.
         sentence: String,
     },
-    /// The package cannot be built or is not one.
+    /// The package cannot be built or is invalid.
     #[error(transparent)]
     Package(#[from] PackageError),
     /// Standard output cannot be written.
@@ -147,34 +147,34 @@ pub enum Error {
     Output(#[from] io::Error),
 }
 
-/// Who has a data directory already.
+/// A data directory that another process already uses.
 #[derive(Debug, thiserror::Error)]
 #[error("{} is used by another platform (process {owner})", data.display())]
 pub struct InUse {
     /// The directory.
     pub data: PathBuf,
-    /// The process's number.
+    /// The id of that process.
     pub owner: String,
 }
 
-/// What keeps the platform, or a command, from being started.
+/// Why the platform, or a command, cannot be started.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// There is no JVM.
+    /// No JVM was found.
     #[error("java was not found: install a Java runtime (17 or later), or set JAVA_HOME")]
     NoJava,
     /// The JVM cannot be executed.
     #[error("cannot start {}: {cause}", program.display())]
     Java {
-        /// Which.
+        /// Its program.
         program: OsString,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
-    /// This program does not know where it is.
+    /// This program cannot determine its own path.
     #[error("cannot tell where Burst is: {0}")]
     Home(#[source] io::Error),
-    /// A part of the platform is not where it is to be.
+    /// A part of the platform is not where it should be.
     #[error("{} is missing: run `make build`, or set BURST_HOME to where Burst is installed", .0.display())]
     Missing(PathBuf),
     /// Signals cannot be waited for.
@@ -229,16 +229,16 @@ impl Error {
         }
     }
 
-    /// Says the error in one sentence on standard error and hands back its exit code.
+    /// Prints the error as one sentence on standard error and returns its exit code.
     pub fn report(&self) -> ExitCode {
         self.report_as(self.exit_code())
     }
 
-    /// The same with an exit code of the caller's.
+    /// Does the same with an exit code from the caller.
     pub fn report_as(&self, code: u8) -> ExitCode {
-        // Code 0 is a reader such as `head` that has seen enough: nothing to tell anyone.
+        // Code 0 means that a reader such as `head` has seen enough: there is nothing to report.
         if code != 0 && !matches!(self, Self::Told { .. }) {
-            // With standard error gone as well the exit code is all that can be said.
+            // If standard error is closed as well, only the exit code can report the error.
             let sentence = self.to_string();
             let mark = Style::new().red().bold().for_stderr().apply_to("error:");
             let _ = writeln!(io::stderr(), "{mark} {}", visible::line(&sentence));
@@ -273,12 +273,12 @@ fn code_of(cause: &ApiError) -> u8 {
         | ApiError::NoIdentity => 2,
         ApiError::Unreachable { .. } | ApiError::Broken { .. } => 7,
         ApiError::NoAnswer { .. } => 9,
-        // The platform's failure, or HTTP's.
+        // A failure of the platform, or of HTTP.
         _ => 8,
     }
 }
 
-/// As OpenWhisk's command line says it.
+/// Formats an error as OpenWhisk's command line does.
 fn with_code(cause: &ApiError) -> String {
     match cause {
         ApiError::Refused {
@@ -290,7 +290,7 @@ fn with_code(cause: &ApiError) -> String {
     }
 }
 
-/// The workers of a flare of so many.
+/// Names the workers of a flare of this size.
 fn workers(size: u32) -> String {
     match size {
         1 => "only worker 0".into(),
@@ -298,7 +298,7 @@ fn workers(size: u32) -> String {
     }
 }
 
-/// Where nothing listens on this machine there is no platform yet.
+/// Returns a hint to start a platform, if nothing listens at an address of this machine.
 fn start_one(cause: &ApiError) -> &'static str {
     match cause {
         ApiError::Unreachable { host, cause } if is_here(host) && cause.contains("refused") => {
@@ -308,7 +308,7 @@ fn start_one(cause: &ApiError) -> &'static str {
     }
 }
 
-/// Whether an address is of this machine.
+/// Whether an address belongs to this machine.
 fn is_here(host: &str) -> bool {
     let host = host.split_once("://").map_or(host, |(_, host)| host);
     ["localhost", "127.", "[::1]"]
@@ -316,7 +316,7 @@ fn is_here(host: &str) -> bool {
         .any(|here| host.starts_with(here))
 }
 
-/// The code of a refusal stays at the end.
+/// Appends a text to an error's sentence; the code of a refusal stays at the end.
 fn and(cause: &ApiError, more: &str) -> String {
     match cause {
         ApiError::Refused {

@@ -4,10 +4,10 @@ use burst_client::{Failure, FailureKind, Flare, FlareState};
 
 use crate::error::{Error, FlareEnd};
 
-/// What a failure was, in one line.
+/// Describes a failure in one line.
 pub fn describe(failure: &Failure) -> String {
     let subject = subject(failure);
-    // It reads its input before it works.
+    // A worker reads its input before any operation begins.
     let operation = match failure.operation.as_deref() {
         Some(operation) if failure.kind != FailureKind::InvalidInput => format!(" in {operation}"),
         _ => String::new(),
@@ -21,10 +21,10 @@ pub fn describe(failure: &Failure) -> String {
     }
 }
 
-/// The error that a flare which ended badly amounts to; none for any other flare.
+/// Returns the error for a flare that ended badly; `None` for any other flare.
 pub fn of_flare(flare: &Flare) -> Option<Error> {
     let cause = flare.error.as_ref().or_else(|| {
-        // Peers that were only dragged along say less than the worker that began it.
+        // The worker that failed first says more than the peers that failed because of it.
         let errors = || {
             flare
                 .workers
@@ -38,7 +38,7 @@ pub fn of_flare(flare: &Flare) -> Option<Error> {
     of_state(&flare.flare_id, &flare.state, cause)
 }
 
-/// The same from the parts of a flare that every answer about it has.
+/// Does the same from the parts of a flare that every answer about it contains.
 pub fn of_state(id: &str, state: &FlareState, cause: Option<&Failure>) -> Option<Error> {
     let end = match state {
         FlareState::Failed => FlareEnd::Failed,
@@ -55,7 +55,7 @@ pub fn of_state(id: &str, state: &FlareState, cause: Option<&Failure>) -> Option
     match cause {
         // "was cancelled: the flare was cancelled" would say it twice.
         Some(cause) if end == FlareEnd::Cancelled && cause.worker.is_none() => {}
-        // The log has nothing of a worker that did not begin.
+        // A worker that did not begin has written nothing to the log.
         Some(cause) if cause.kind == FailureKind::InvalidInput => {
             sentence += &format!(": {}", describe(cause));
         }

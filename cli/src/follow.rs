@@ -1,8 +1,8 @@
-//! Waiting for a flare to end, or a group to open.
+//! Waits for a flare to end, or a group to open.
 //!
-//! Ctrl-C stops it: it is started without blocking and then polled, since only so is its id known from the start, which
-//! Ctrl-C needs to stop it and nothing else. The pauses between the polls grow with the time that has passed, so that a
-//! flare of a few milliseconds is seen to end within another, and one of minutes is polled ten times per second.
+//! Ctrl-C stops the flare or group. That needs its id from the start, so the request that starts it does not block, and
+//! its state is polled. The pauses between the polls grow with the time that has passed, so that the end of a flare of
+//! a few milliseconds is seen within another millisecond, and a flare of minutes is polled ten times per second.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,17 +15,17 @@ use crate::output;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// Pauses are this part of the time passed.
+/// A pause is the time passed divided by this.
 const PART: u32 = 32;
-/// However long an answer took: it may have been the platform that stood still.
+/// Longest pause after a slow answer: the platform may only have stood still for a while.
 const LONGEST_REST: Duration = Duration::from_secs(1);
-/// A controller that restarts is back within this time after it was first without an answer, and still knows the
-/// flare. What was asked within it may be without an answer for longer.
+/// A controller that restarts is back within this time after the first missing answer, and still knows the flare. A
+/// request sent within this time can itself go unanswered for longer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What was asked for when the user wanted to stop may be answered so much later.
+/// How long to wait for the answer to a pending request after the user asked to stop.
 const LATE: Duration = Duration::from_secs(5);
 
-/// What is started and then waited for.
+/// The kind of thing that is started and then waited for.
 #[derive(Debug, Clone, Copy)]
 pub enum Kind {
     /// A flare, which ends.
@@ -68,14 +68,14 @@ impl Kind {
 pub struct Watcher<'a> {
     /// The platform.
     pub client: &'a Client,
-    /// What is waited for.
+    /// The kind of thing to wait for.
     pub kind: Kind,
     /// Ctrl-C.
     pub interrupts: Interrupts,
 }
 
 impl Watcher<'_> {
-    /// Asks for a start; whether the user wants to stop already is seen when it is waited for.
+    /// Sends the request that starts it. Also returns whether the user already wants to stop, for `until` to act on.
     pub fn start<A: Send + 'static>(
         &self,
         ask: impl FnOnce(&Client) -> Result<A, ApiError> + Send + 'static,
@@ -94,7 +94,8 @@ impl Watcher<'_> {
         }
     }
 
-    /// Polls the one of this id until `look` finds what it waits for.
+    /// Polls the flare or group of this id until `look` finds what it waits for. Stops it on Ctrl-C, or right away if
+    /// `stopped`.
     pub fn until<A: Send + 'static, T>(
         &self,
         id: &str,
@@ -124,7 +125,7 @@ impl Watcher<'_> {
         }
     }
 
-    /// Stops it; an error, unless it turns out to have ended by itself.
+    /// Stops the flare or group and returns an error, unless it turns out to have ended by itself.
     fn stop(&self, id: &str) -> Result<(), Error> {
         let (name, look, stop) = (self.kind.name(), self.kind.look(), self.kind.stop());
         output::hint(&format!(
@@ -147,7 +148,7 @@ impl Watcher<'_> {
         Err(interrupted(&what))
     }
 
-    /// It goes on without its watcher, who must know its name.
+    /// Adds the id to an error that ends the wait: the flare or group may still be running.
     fn lost(&self, cause: ApiError, id: &str) -> Error {
         let (name, look) = (self.kind.name(), self.kind.look());
         let more = format!("; {name} {id} may still be running: see `{look} {id}`");
@@ -155,7 +156,7 @@ impl Watcher<'_> {
     }
 }
 
-/// The user wanted to stop, and this is what became of it.
+/// Returns the error for a stop by the user; `what` describes its outcome.
 fn interrupted(what: &str) -> Error {
     Error::Flare {
         end: FlareEnd::Cancelled,
@@ -163,8 +164,8 @@ fn interrupted(what: &str) -> Error {
     }
 }
 
-/// Polls with `look` until it finds what it waits for, with pauses of at most `longest`. Ctrl-C is left to end the
-/// command, as it does any program.
+/// Polls with `look` until it finds what it waits for, with pauses of at most `longest`. Ctrl-C ends the command, as it
+/// does any program.
 pub fn watch<T>(
     longest: Duration,
     mut look: impl FnMut() -> Result<Option<T>, Error>,
@@ -182,10 +183,10 @@ pub fn watch<T>(
     }
 }
 
-/// When to poll again.
+/// Decides when to poll again.
 struct Pace {
     begin: Instant,
-    /// Since when it gives no answers.
+    /// When the platform first failed to answer, if it has not answered since.
     away: Option<Instant>,
     longest: Duration,
     pause: Duration,
@@ -201,13 +202,13 @@ impl Pace {
         }
     }
 
-    /// The platform has answered what it was asked then.
+    /// Records that the platform has answered the request sent at `asked`.
     fn answered(&mut self, asked: Instant) {
         self.away = None;
         self.pause = pause_after(self.begin.elapsed(), asked.elapsed(), self.longest);
     }
 
-    /// Whether it may still answer after this, which came of what it was asked then.
+    /// Whether the platform may still answer after this error, which the request sent at `asked` ended with.
     fn forgives(&mut self, error: &Error, asked: Instant) -> bool {
         self.pause = self.longest;
         let away = *self.away.get_or_insert_with(Instant::now);
@@ -216,7 +217,7 @@ impl Pace {
     }
 }
 
-/// Long answers are asked for less often, whatever the time.
+/// Returns the next pause. Slow answers are requested less often, however much time has passed.
 fn pause_after(passed: Duration, answer_took: Duration, longest: Duration) -> Duration {
     (passed / PART)
         .clamp(FIRST_PAUSE, longest)

@@ -1,4 +1,4 @@
-//! Ids of flares and groups, of which the beginning is enough.
+//! Ids of flares and groups, which users can abbreviate to a prefix.
 
 use std::collections::BTreeSet;
 
@@ -11,18 +11,18 @@ use serde::de::DeserializeOwned;
 use crate::args::IdArgs;
 use crate::error::Error;
 
-/// How long an id is; it has the digits of hexadecimal numbers.
+/// Number of hexadecimal digits of an id.
 const LENGTH: usize = 32;
-/// Of less too many may begin so.
+/// Shortest prefix: too many ids can share a shorter one.
 const SHORTEST: usize = 4;
-/// What is shown of an id in tables.
+/// Number of an id's digits that tables show.
 const SHOWN: usize = 12;
-/// The most that the API lists at once.
+/// The longest page that the API lists.
 const PAGE: u32 = 200;
-/// Only among so many of the newest is the rest of an id looked for.
+/// A prefix is only looked for among this many of the newest.
 const NEWEST: u32 = 2000;
 
-/// The id of the flare that is meant: by its id, by the beginning of that, or as the newest.
+/// Returns the id of the flare that is named by its id, by a prefix of that, or as the newest.
 pub fn flare(client: &Client, args: &IdArgs) -> Result<String, Error> {
     let list = |limit, skip| {
         let page = ListFlaresQuery {
@@ -40,7 +40,7 @@ pub fn flare(client: &Client, args: &IdArgs) -> Result<String, Error> {
     }
 }
 
-/// The id of the group that is meant.
+/// Returns the id of the group that is named by its id or a prefix.
 pub fn group(client: &Client, given: &str) -> Result<String, Error> {
     complete(GROUP, given, |limit, skip| {
         let page = ListGroupsQuery {
@@ -52,7 +52,7 @@ pub fn group(client: &Client, given: &str) -> Result<String, Error> {
     })
 }
 
-/// The id of anybody's flare that is meant.
+/// Does the same for a flare of any namespace.
 pub fn any_flare(client: &Client, given: &str) -> Result<String, Error> {
     complete(ANY_FLARE, given, |limit, skip| {
         let page = ListAllFlaresQuery {
@@ -64,7 +64,7 @@ pub fn any_flare(client: &Client, given: &str) -> Result<String, Error> {
     })
 }
 
-/// The id of anybody's group that is meant.
+/// Does the same for a group of any namespace.
 pub fn any_group(client: &Client, given: &str) -> Result<String, Error> {
     complete(ANY_GROUP, given, |limit, skip| {
         let page = ListAllGroupsQuery {
@@ -76,7 +76,7 @@ pub fn any_group(client: &Client, given: &str) -> Result<String, Error> {
     })
 }
 
-/// What has ids, and the command that lists them.
+/// A kind of thing with ids, and the command that lists them.
 struct Identified {
     kind: &'static str,
     listed_by: &'static str,
@@ -99,7 +99,7 @@ const ANY_GROUP: Identified = Identified {
     listed_by: "burst admin group list",
 };
 
-/// As much of an id as people need to tell it from others.
+/// Returns as much of an id as people need to tell it from others.
 pub fn short(id: &str) -> &str {
     id.get(..SHOWN).unwrap_or(id)
 }
@@ -111,7 +111,7 @@ fn ids<T: DeserializeOwned>(
     Ok(listed?.read()?.into_iter().map(id).collect())
 }
 
-/// The only id among the newest that begins so.
+/// Returns the only id among the newest that begins with `given`.
 fn complete(
     Identified { kind, listed_by }: Identified,
     given: &str,
@@ -139,7 +139,7 @@ fn complete(
             length: LENGTH,
         });
     }
-    // A set, since what is new meanwhile moves the rest, and an id may be seen on two pages.
+    // A set, because new entries shift the others, so that an id can appear on two pages.
     let mut found = BTreeSet::new();
     for skip in (0..NEWEST).step_by(PAGE as usize) {
         let page = list(PAGE, skip)?;
@@ -173,7 +173,7 @@ mod tests {
         format!("{number:08x}{:024x}", 0)
     }
 
-    /// Among so many ids, and how many pages were asked for.
+    /// Completes an id among `total` ids; also returns how many pages were requested.
     fn among(total: u32, given: &str) -> (Result<String, Error>, u32) {
         let pages = Cell::new(0);
         let found = complete(FLARE, given, |limit, skip| {

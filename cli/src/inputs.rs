@@ -1,4 +1,4 @@
-//! What the workers get: parameters from the command line and from files.
+//! The workers' inputs: parameters from the command line and from files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use crate::error::Error;
 /// Parameters by name, each value as it was written.
 pub type Params = BTreeMap<String, Box<RawValue>>;
 
-/// The parameters of a file, overridden by those of the command line.
+/// Returns the parameters of a file, overridden by those of the command line.
 pub fn params(args: &ParamArgs) -> Result<Params, Error> {
     let mut params: Params = match &args.param_file {
         Some(path) => object(path)?,
@@ -27,7 +27,7 @@ pub fn params(args: &ParamArgs) -> Result<Params, Error> {
     Ok(params)
 }
 
-/// One input per worker.
+/// Reads a file with one input per worker.
 pub fn each(path: &Path) -> Result<Vec<Box<RawValue>>, Error> {
     let inputs: Vec<_> = read(path, "a JSON array with one input per worker")?;
     if inputs.is_empty() {
@@ -39,17 +39,17 @@ pub fn each(path: &Path) -> Result<Vec<Box<RawValue>>, Error> {
     Ok(inputs)
 }
 
-/// The object in a file.
+/// Reads the JSON object in a file.
 pub fn object(path: &Path) -> Result<Params, Error> {
     read(path, "a JSON object")
 }
 
-/// What serializes as JSON.
+/// Serializes a value as JSON.
 pub fn json(value: &(impl Serialize + ?Sized)) -> Result<Box<RawValue>, Error> {
     serde_json::value::to_raw_value(value).map_err(|cause| Error::Usage(cause.to_string()))
 }
 
-/// What a word on the command line stands for: JSON if it is any, else a text.
+/// Returns what a word on the command line stands for: JSON if it is valid JSON, else a string.
 pub fn value(text: &str) -> Result<Box<RawValue>, Error> {
     serde_json::from_str(text).or_else(|_: serde_json::Error| json(text))
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C (or a polite kill) as an event that a wait can end on.
+//! Ctrl-C (or SIGTERM) as an event that ends a wait.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,10 +12,10 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{Error, FlareEnd, StartError};
 
-/// How often a wait for something else looks at whether the user wants to stop.
+/// How often a wait for something else checks whether the user wants to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The user's wish to stop. The second one ends the program at once.
+/// The user's requests to stop. The second one ends the program immediately.
 pub struct Interrupts(Receiver<()>);
 
 impl Interrupts {
@@ -32,7 +32,7 @@ impl Interrupts {
         }
         .exit_code();
         for signal in [SIGINT, SIGTERM] {
-            // In this order the first signal finds the flag still down.
+            // In this order the first signal finds the flag still unset.
             flag::register_conditional_shutdown(signal, code.into(), Arc::clone(&seen))?;
             flag::register(signal, Arc::clone(&seen))?;
         }
@@ -48,7 +48,7 @@ impl Interrupts {
         Ok(Self(receiver))
     }
 
-    /// Waits for so long, or until the user wants to stop: whether that is so.
+    /// Waits for this time, or until the user wants to stop; returns whether the user does.
     pub fn wait(&self, time: Duration) -> bool {
         match self.0.recv_timeout(time) {
             Ok(()) => true,
@@ -60,8 +60,8 @@ impl Interrupts {
         }
     }
 
-    /// Does some work, or hands back what will bring its result when the user wants to stop before it
-    /// is done: a platform that does not answer would otherwise be waited for all the same.
+    /// Does some work on another thread and returns its result. If the user wants to stop before it is done, returns
+    /// the channel that will receive the result, so that a platform that does not answer does not delay the stop.
     pub fn during<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

@@ -1,5 +1,5 @@
-//! The `burst` command: deploys work functions, runs them on many workers at once, and looks at
-//! what came of it.
+//! The `burst` command: deploys work functions, runs them on many workers at once, and shows the
+//! results.
 
 mod args;
 mod commands;

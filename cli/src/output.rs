@@ -19,7 +19,8 @@ use crate::visible;
 
 const BUFFER: usize = 64 * 1024;
 
-/// Standard output, the one way to it: whoever asks for pieces gets them together.
+/// The only way to write to standard output. The pieces that are written to one printer stay
+/// together.
 pub struct Printer {
     out: BufWriter<Box<dyn Write>>,
     terminal: bool,
@@ -27,12 +28,12 @@ pub struct Printer {
 }
 
 impl Printer {
-    /// Holds standard output until it is dropped.
+    /// Locks standard output until it is dropped.
     pub fn new() -> Self {
         Self::to(io::stdout().lock(), Style::new().dim().for_stdout())
     }
 
-    /// The same for standard error: what is shown beside the output.
+    /// Does the same for standard error, for what is shown beside the output.
     pub fn beside() -> Self {
         Self::to(io::stderr().lock(), Style::new().dim().for_stderr())
     }
@@ -45,36 +46,36 @@ impl Printer {
         }
     }
 
-    /// Writes what was made for people, whoever reads it.
+    /// Writes text meant for people, escaped even if it does not go to a terminal.
     pub fn people(&mut self, text: &str) -> Result<(), Error> {
         Ok(self.out.write_all(visible::lines(text).as_bytes())?)
     }
 
-    /// Writes what is harmless already.
+    /// Writes text that is already escaped.
     pub fn shown(&mut self, shown: &Shown) -> Result<(), Error> {
         Ok(self.out.write_all(shown.text().as_bytes())?)
     }
 
-    /// Writes something that matters less than what stands beside it.
+    /// Writes dimmed text, which matters less than the text beside it.
     pub fn aside(&mut self, text: &str) -> Result<(), Error> {
         let text = visible::lines(text);
         let text = self.dim.apply_to(text).to_string();
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
-    /// Writes what a program wrote: to anything but a terminal just so.
+    /// Writes the output of a program: unchanged, except to a terminal.
     pub fn program(&mut self, text: &str) -> Result<(), Error> {
         let text = self.fit(text, visible::line);
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
-    /// Writes JSON: to anything but a terminal just so.
+    /// Writes JSON: unchanged, except to a terminal.
     pub fn json(&mut self, text: &str) -> Result<(), Error> {
         let text = self.fit(text, visible::json);
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
-    /// Writes an answer of whatever size, and ends its last line.
+    /// Writes an answer of any size, and ends its last line.
     pub fn body<T>(&mut self, mut body: Body<T>) -> Result<(), Error> {
         if self.terminal {
             self.json(body.text()?.text().trim_end())?;
@@ -98,12 +99,12 @@ impl Printer {
         }
     }
 
-    /// Writes out what is still held back.
+    /// Writes out what is still buffered.
     pub fn flush(&mut self) -> Result<(), Error> {
         Ok(self.out.flush()?)
     }
 
-    /// The same, at the end.
+    /// Flushes and ends the printer.
     pub fn end(mut self) -> Result<(), Error> {
         self.flush()
     }
@@ -125,7 +126,7 @@ pub fn line(text: &str) -> Result<(), Error> {
     printer.end()
 }
 
-/// Prints what is harmless already, as it is.
+/// Prints text that is already escaped.
 pub fn shown(shown: &Shown) -> Result<(), Error> {
     let mut printer = Printer::new();
     printer.shown(shown)?;
@@ -133,19 +134,19 @@ pub fn shown(shown: &Shown) -> Result<(), Error> {
     printer.end()
 }
 
-/// Says something beside the output, to whoever still listens.
+/// Prints a line on standard error; does nothing if that is closed.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", visible::line(text));
 }
 
-/// Says what is being done to someone who waits at a terminal.
+/// Prints on standard error what is being done, if a user waits at a terminal.
 pub fn hint(text: &str) {
     if io::stderr().is_terminal() {
         note(text);
     }
 }
 
-/// Says to someone at a terminal what can be done next: one of these.
+/// Suggests to a user at a terminal what to do next: one of these steps.
 pub fn next(steps: &[&str]) {
     let terminal = Term::stderr();
     if terminal.is_term() {
@@ -156,7 +157,7 @@ pub fn next(steps: &[&str]) {
     }
 }
 
-/// On one line if that is not too long, else a line for each.
+/// Returns the steps on one line if they fit, else a line for each.
 fn in_lines(steps: &[&str], width: usize) -> Vec<String> {
     let line = format!("next: {}", steps.join(" or "));
     if line.chars().count() <= width {
@@ -169,7 +170,7 @@ fn in_lines(steps: &[&str], width: usize) -> Vec<String> {
         .collect()
 }
 
-/// A word as a shell takes it, whatever is in it.
+/// Quotes a word for a shell, if it needs quotes.
 pub fn word(text: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -179,7 +180,7 @@ pub fn word(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Prints the answer as it came, or what the closure makes of it for people.
+/// Prints the answer unchanged, or what the closure makes of it for people.
 pub fn answer<T>(
     format: Format,
     answer: &Answer<T>,
@@ -196,12 +197,13 @@ pub fn answer<T>(
     }
 }
 
-/// Prints the answer as it came, or says to people what was done.
+/// Prints the answer unchanged, or for people what was done.
 pub fn done<T>(format: Format, answer: &Answer<T>, what: &str) -> Result<(), Error> {
     self::answer(format, answer, || Ok(format!("ok: {what}").into()))
 }
 
-/// Prints a list as it came, or a row for each element; says how many people have seen.
+/// Prints a list unchanged, or for people a row per element; returns the number of such rows, if it
+/// printed a table.
 pub fn list<T: DeserializeOwned, const N: usize>(
     format: Format,
     answer: &Answer<Vec<T>>,

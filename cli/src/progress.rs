@@ -1,4 +1,4 @@
-//! What a waiting user sees on a terminal: a line per flare or build, gone when it is over.
+//! Progress for a user who waits at a terminal: a line per flare or build, removed when it is over.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -13,7 +13,7 @@ const BAR: &str = "{prefix} [{bar:16}] {pos}/{len} done, {msg} ({elapsed})";
 const QUEUED: &str = "{prefix} {msg} ({elapsed})";
 const SPINNER: &str = "{spinner} {msg} ({elapsed})";
 
-/// A line on standard error that shows how far something is; nothing without a terminal.
+/// A line on standard error that shows the progress of something; nothing without a terminal.
 pub struct Progress(ProgressBar);
 
 impl Progress {
@@ -48,12 +48,12 @@ impl Progress {
         Self(bar)
     }
 
-    /// Makes room for what something else writes.
+    /// Hides the line while something else writes.
     pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
         self.0.suspend(write)
     }
 
-    /// Shows where the flare's workers are.
+    /// Shows how many workers of the flare are in which state.
     pub fn update(&self, flare: &Flare) {
         let counts = Counts::of(flare.size, &flare.workers);
         let message = counts.message(&flare.state, flare.queue.as_ref(), times::now());
@@ -79,7 +79,7 @@ impl Drop for Progress {
     }
 }
 
-/// How many workers are where.
+/// The number of workers in each state.
 #[derive(Debug, PartialEq, Eq)]
 struct Counts {
     pending: u32,
@@ -103,7 +103,7 @@ impl Counts {
                 WorkerState::Pending | WorkerState::Unknown(_) => {}
             }
         }
-        // While the flare is queued no worker need be listed.
+        // While the flare is queued, its workers need not be listed.
         counts.pending = size.saturating_sub(counts.running + counts.done);
         counts
     }

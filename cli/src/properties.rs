@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::args::GlobalArgs;
 use crate::error::Error;
 
-/// What can be set.
+/// A property that can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
     /// Where the platform is.
@@ -21,7 +21,7 @@ pub enum Property {
     Auth,
     /// The administrator's credentials, `admin:key`.
     AdminAuth,
-    /// File of the certificates that a platform behind https is trusted by.
+    /// File of the certificates to trust for a platform behind https.
     CaCert,
 }
 
@@ -46,7 +46,7 @@ impl Property {
         format!("BURST_{}", self.key())
     }
 
-    /// What the command line says about it: nothing, just the flag (an empty string), or a value.
+    /// Returns what the command line gives: nothing, just the flag (an empty string), or a value.
     pub fn given(self, args: &GlobalArgs) -> Option<&str> {
         match self {
             Self::ApiHost => args.apihost.as_deref(),
@@ -62,7 +62,7 @@ pub fn is_administrator(auth: &str) -> bool {
     auth.starts_with("admin:")
 }
 
-/// What to say of such credentials where a user's belong.
+/// The error for such credentials where a user's are expected.
 pub const NOT_A_USER: &str = "--auth takes the uuid:key of a namespace (AUTH), and admin:key is the \
     administrator's: write --admin-auth (ADMIN_AUTH)";
 
@@ -75,7 +75,8 @@ pub struct Setting {
     pub source: String,
 }
 
-/// The property in effect: flag, environment, properties file, the files of this machine's own platform.
+/// Finds the property in effect: from the flag, else the environment, else the properties file, else the files of this
+/// machine's own platform.
 pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Error> {
     if let Some(value) = property.given(args).filter(|value| !value.is_empty()) {
         return Ok(Some(Setting {
@@ -105,7 +106,7 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
     Ok(None)
 }
 
-/// The file of certificates to trust. That of this machine's own platform says nothing of any other.
+/// Returns the file of certificates to trust. The file of this machine's own platform is not used for any other.
 pub fn certificates(args: &GlobalArgs) -> Result<Option<String>, Error> {
     let host = find(Property::ApiHost, args)?.map(|setting| setting.source);
     let found = find(Property::CaCert, args)?;
@@ -118,7 +119,7 @@ pub fn certificates(args: &GlobalArgs) -> Result<Option<String>, Error> {
     Ok(found.map(|setting| setting.value))
 }
 
-/// Checks that a file's lines can be understood and hands back its text; none if there is no file.
+/// Checks that a file's lines can be parsed and returns its text; `None` if the file does not exist.
 pub fn read(path: &Path) -> Result<Option<String>, Error> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -160,7 +161,7 @@ pub fn lookup(text: &str, name: &str) -> Option<String> {
         .map(|(_, value)| value.to_owned())
 }
 
-/// The text with the key set to the value, or without it; all other lines stay.
+/// Returns the text with the key set to the value, or without the key; all other lines stay.
 fn replaced(text: &str, name: &str, value: Option<&str>) -> String {
     let mut lines: Vec<String> = text
         .lines()
@@ -174,7 +175,7 @@ fn replaced(text: &str, name: &str, value: Option<&str>) -> String {
 /// A key with its new value, or none if it is to be removed.
 pub type Change<'a> = (&'a str, Option<&'a str>);
 
-/// Sets or removes properties in the user's properties file, all at once, and says which file that is.
+/// Sets or removes properties in the user's properties file, all in one write, and returns the file's path.
 pub fn store(changes: &[(Property, Option<&str>)]) -> Result<PathBuf, Error> {
     let path = user_file()
         .ok_or_else(|| Error::Usage("no home directory: set BURST_CONFIG_FILE".into()))?;
@@ -184,12 +185,12 @@ pub fn store(changes: &[(Property, Option<&str>)]) -> Result<PathBuf, Error> {
     store_in(&path, &keys.collect::<Vec<_>>())
 }
 
-/// The same in any such file.
+/// Does the same in any properties file.
 pub fn store_in(path: &Path, changes: &[Change<'_>]) -> Result<PathBuf, Error> {
-    // Written through a link, so that a properties file kept elsewhere stays where it is.
+    // Follows a symbolic link, so that a properties file kept elsewhere stays where it is.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    // Of two at once the later reads what the earlier wrote. Where locks are not to be had the file
-    // still is one or the other's.
+    // Of two concurrent writers, the second reads what the first wrote. Where locks are not available, the file still
+    // is as one of them wrote it.
     let _turn = File::open(directory(&path)).and_then(|dir| dir.lock().map(|()| dir));
     let old = read(&path)?;
     let removes = changes.iter().all(|(_, value)| value.is_none());
@@ -212,7 +213,7 @@ fn directory(file: &Path) -> &Path {
     }
 }
 
-/// Replaces a file as a whole by one that only its owner can read.
+/// Replaces a file atomically with one that only its owner can read.
 pub fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     let dir = directory(path);
     let write = || {
@@ -225,16 +226,17 @@ pub fn write_private(path: &Path, text: &str) -> Result<(), Error> {
     write().map(drop).map_err(Error::file("write", path))
 }
 
-/// What the name of a controller's data directory ends with.
+/// The suffix of the name of a controller's data directory.
 pub const OF_CONTROLLER: &str = "-controller";
 
-/// The data directory of a process of the platform unless told otherwise: that of `burst standalone`, and with an `end`
-/// to its name that of a node of a cluster.
+/// Returns the default data directory of a process of the platform: that of `burst standalone`, or, with the suffix
+/// `end` to its name, that of a node of a cluster.
 pub fn data_dir(end: &str) -> Option<PathBuf> {
     env::home_dir().map(|home| home.join(format!(".burst{end}")))
 }
 
-/// What `burst standalone` and `burst controller` leave in their data directories at each start, the newest first.
+/// Returns the properties files that `burst standalone` and `burst controller` write to their data directories at each
+/// start, the newest first.
 fn own_files() -> Vec<PathBuf> {
     let mut files: Vec<_> = (["", OF_CONTROLLER].into_iter())
         .filter_map(data_dir)

@@ -1,4 +1,4 @@
-//! Where a new crate gets the SDK from, which is not published yet: the distribution carries its sources.
+//! Where a new crate gets the SDK from. The SDK is not published yet, so the distribution carries its sources.
 
 use std::env;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::error::Error;
 const CRATE: &str = "burst-compute";
 /// Where the SDK is in a checkout.
 const SDK_PATH: &str = "rust-runtime/sdk";
-/// Where a distribution has what a checkout has.
+/// Where a distribution has the directories of a checkout.
 const SHARE: &str = "share/burst";
 
 /// A source of the crate.
@@ -24,13 +24,14 @@ pub enum Sdk {
     Repository {
         /// Its URL.
         url: String,
-        /// A version of it; its default branch without.
+        /// A tag; `None` for the default branch.
         tag: Option<String>,
     },
 }
 
 impl Sdk {
-    /// What was named; else what came with this program; else the checkout its user is in.
+    /// Finds the SDK: the one that was named; else the one that came with this program; else the checkout that the user
+    /// is in.
     pub fn find(given: Option<&str>) -> Result<Self, Error> {
         if let Some(given) = given {
             return Self::named(given);
@@ -67,7 +68,7 @@ impl Sdk {
         })
     }
 
-    /// The dependency in a manifest.
+    /// Returns the dependency as a line of a manifest.
     pub fn dependency(&self) -> Result<String, Error> {
         match self {
             Self::Directory(path) => {
@@ -91,12 +92,12 @@ impl Sdk {
     }
 }
 
-/// The strings of JSON are strings of TOML.
+/// Quotes a text for TOML, in which JSON's strings are valid.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// The SDK's sources in a checkout or a distribution.
+/// Returns the directory of the SDK's sources in a checkout or a distribution.
 fn sources(directory: &Path) -> Option<PathBuf> {
     let directories = [
         directory.join(SDK_PATH),

@@ -1,27 +1,27 @@
-//! Tables for people: harmless, as wide as the terminal at most, coloured if that is wanted.
+//! Tables for people: escaped, at most as wide as the terminal, and coloured if colours are enabled.
 
 use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Width, presets};
 use console::Term;
 
 use crate::visible;
 
-/// Text of which nothing needs to be hidden from a terminal any more.
+/// Text in which everything that a terminal would act on is already escaped.
 pub struct Shown(String);
 
 impl Shown {
-    /// What to print.
+    /// The text to print.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// This with a table below it.
+    /// Appends a table below.
     pub fn above(mut self, table: Table) -> Self {
         self.0 += "\n\n";
         self.0 += table.shown().text();
         self
     }
 
-    /// This with a text below it.
+    /// Appends a text.
     pub fn and(mut self, text: &str) -> Self {
         self.0 += &visible::lines(text);
         self
@@ -40,18 +40,18 @@ impl From<&str> for Shown {
     }
 }
 
-/// Anything of up to so many characters stays on one line, such as what is shown of an id.
+/// Anything of up to this many characters stays on one line, such as the shown part of an id.
 const UNBROKEN: usize = 12;
 
 /// Rows of cells.
 pub struct Table {
     table: comfy_table::Table,
-    /// Columns from the left that are as wide as they need to be.
+    /// The number of columns, from the left, that are as wide as their content.
     whole: usize,
 }
 
 impl Table {
-    /// An empty one with these column heads.
+    /// An empty table with these column heads.
     pub fn new<const N: usize>(heads: [&str; N]) -> Self {
         let mut table = Self::bare(0);
         table
@@ -65,7 +65,7 @@ impl Table {
         table
             .load_style(presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Dynamic);
-        // All of it is decided here.
+        // Styling and width are decided here.
         table.force_no_tty();
         if console::colors_enabled() {
             table.enforce_styling();
@@ -81,8 +81,8 @@ impl Table {
         self.table.add_row(cells.map(|value| value.0));
     }
 
-    /// The table's text: no leading column of blanks, no trailing ones. Where it is too wide for the terminal no head and
-    /// no id is broken all the same.
+    /// Returns the table's text, without a leading column of blanks or trailing ones. No head and no id is broken, even
+    /// if the table is too wide for the terminal.
     pub fn shown(mut self) -> Shown {
         let last = self.table.column_count().saturating_sub(1);
         let heads: Vec<usize> = self
@@ -112,14 +112,14 @@ impl Table {
     }
 }
 
-/// Columns of the terminal that standard output is, if it is one and says how many it has.
+/// Returns the number of columns of standard output, if it is a terminal that reports it.
 pub fn width() -> Option<u16> {
     let size = Term::stdout().size_checked();
     size.map(|(_, columns)| columns)
         .filter(|columns| *columns > 0)
 }
 
-/// What stands in a cell.
+/// The content of a cell.
 pub struct Value(Cell);
 
 fn cell(text: &str) -> Cell {
@@ -144,7 +144,7 @@ impl From<u32> for Value {
     }
 }
 
-/// Nothing is a dash.
+/// `None` becomes a dash.
 impl<T: ToString> From<Option<T>> for Value {
     fn from(value: Option<T>) -> Self {
         value
@@ -153,7 +153,7 @@ impl<T: ToString> From<Option<T>> for Value {
     }
 }
 
-/// The state of a flare, a worker, a group, an invoker or a namespace.
+/// Returns the state of a flare, a worker, a group, an invoker or a namespace in its colour.
 pub fn state(name: &str) -> Value {
     let color = match name {
         "succeeded" | "open" | "up" => Color::DarkGreen,
@@ -172,18 +172,18 @@ pub fn state(name: &str) -> Value {
 pub struct Facts(Table);
 
 impl Facts {
-    /// None yet.
+    /// An empty list.
     pub fn new() -> Self {
         Self(Table::bare(1))
     }
 
-    /// With a value of this name.
+    /// Adds a value of this name.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.0.row([name.into(), value.into()]);
         self
     }
 
-    /// The same, if there is one.
+    /// Adds a value of this name, if there is one.
     pub fn with_some(self, name: &str, value: Option<impl Into<Value>>) -> Self {
         match value {
             Some(value) => self.with(name, value),
@@ -191,7 +191,7 @@ impl Facts {
         }
     }
 
-    /// Their text.
+    /// Returns their text.
     pub fn shown(self) -> Shown {
         self.0.shown()
     }

@@ -9,7 +9,7 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Microseconds since the epoch as local time, to the millisecond.
+/// Formats microseconds since the epoch as local time, to the millisecond.
 pub fn exact(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M:%S%.3f")
 }
@@ -19,7 +19,7 @@ pub fn second(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M:%S")
 }
 
-/// The same with the zone, by its distance from UTC and by name.
+/// The same to the second, with the zone's offset from UTC and its name.
 pub fn zoned(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M:%S %z %Z")
 }
@@ -29,7 +29,7 @@ pub fn minute(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M")
 }
 
-/// The same without the day, beside how long it is until then.
+/// The same to the second and without the day, to show beside the time left until then.
 pub fn of_day(micros: u64) -> String {
     local(micros, "%H:%M:%S")
 }
@@ -37,7 +37,7 @@ pub fn of_day(micros: u64) -> String {
 fn local(micros: u64, format: &str) -> String {
     let time = i64::try_from(micros).ok();
     let time = time.and_then(|micros| Timestamp::from_microsecond(micros).ok());
-    // What is beyond the year 9999 is nonsense.
+    // A time beyond the year 9999 is nonsense.
     time.map_or_else(
         || "?".into(),
         |time| {
@@ -47,28 +47,28 @@ fn local(micros: u64, format: &str) -> String {
     )
 }
 
-/// How long it is from one time to another, both in microseconds since the epoch.
+/// Returns the duration from one time to another, both in microseconds since the epoch.
 pub fn between(start: u64, end: u64) -> Duration {
     Duration::from_micros(end.saturating_sub(start))
 }
 
-/// A length of time as the API has it, in milliseconds.
+/// Returns a duration in milliseconds, as the API has it.
 pub fn in_millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A length of time in milliseconds, for people.
+/// Formats a duration in milliseconds, for people.
 pub fn milliseconds(time: Duration) -> String {
     format!("{:.1}", time.as_micros() as f64 / 1000.0)
 }
 
-/// The same with units that fit.
+/// Formats a duration in units that fit it, for people.
 pub fn duration(time: Duration) -> String {
-    // Nothing takes no time.
+    // Nothing takes zero time.
     if time < Duration::from_micros(50) {
         return "< 0.1 ms".into();
     }
-    // What would be rounded to a whole one of the next unit is one.
+    // A duration that would be rounded to a whole one of the next unit is shown in that unit.
     if time < Duration::from_micros(999_950) {
         return format!("{} ms", milliseconds(time));
     }
@@ -88,12 +88,12 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// The present, in microseconds since the epoch.
+/// Returns the current time, in microseconds since the epoch.
 pub fn now() -> u64 {
     u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default()
 }
 
-/// How long it is until then, to the second.
+/// Formats the time left until `at`, to the second.
 pub fn until(now: u64, at: u64) -> String {
     match at.saturating_sub(now).div_ceil(1_000_000) {
         0 => "any moment".into(),
@@ -101,7 +101,7 @@ pub fn until(now: u64, at: u64) -> String {
     }
 }
 
-/// A length of time that somebody has set.
+/// Formats a duration that somebody has set.
 pub fn setting(time: Duration) -> String {
     if time.is_zero() {
         return "0 ms".into();

@@ -12,7 +12,7 @@ use crate::visible;
 /// Longer bodies are packages or large inputs, which no one reads on a terminal.
 const LONGEST_BODY: usize = 4096;
 
-/// How a deploy begins to speak of secrets.
+/// The start of the secrets in the body of a deploy.
 const SECRETS: &[u8] = b"\"secrets\":{";
 
 /// Shows requests and answers on standard error.
@@ -34,7 +34,7 @@ impl Observer for Trace {
 }
 
 fn show(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) {
-    // Whoever asked for a trace and closed standard error gets none.
+    // A user who asked for a trace and closed standard error gets none.
     let _ = io::stderr().write_all(visible::lines(&render(mark, first, headers, body)).as_bytes());
 }
 

@@ -9,19 +9,19 @@ use console::Term;
 use crate::args::{SecretSource, VariableArgs};
 use crate::error::Error;
 
-/// Nobody reads on in something without an end. How long a secret may be is the platform's to say.
+/// How much of a source is read, in bytes, as it may have no end. The platform decides how long a secret may be.
 const LONGEST: u64 = 1 << 20;
 
-/// Variables as a deploy says them; none where it says nothing.
+/// The variables of a deploy; `None` for those that it leaves unchanged.
 #[derive(Default)]
 pub struct Variables {
-    /// All that are not secret.
+    /// All variables that are not secret.
     pub environment: Option<BTreeMap<String, String>>,
-    /// Secrets that are set, and those that go.
+    /// Secrets to set, and those to remove (`None`).
     pub secrets: Option<BTreeMap<String, Option<String>>>,
 }
 
-/// Reads what the command line names; what has to be asked for is asked for.
+/// Reads the variables that the command line names, and asks the user for secrets as needed.
 pub fn variables(args: &VariableArgs) -> Result<Variables, Error> {
     let from_input = |(_, source): &&(String, SecretSource)| *source == SecretSource::Input;
     if args.secret.iter().filter(from_input).count() > 1 {
@@ -63,7 +63,7 @@ fn value(name: &str, source: &SecretSource) -> Result<String, Error> {
     }
 }
 
-/// The text there, without the end of its last line.
+/// Reads a text, without the end of its last line.
 fn read(source: impl Read) -> io::Result<String> {
     let mut text = String::new();
     source.take(LONGEST + 1).read_to_string(&mut text)?;
@@ -75,7 +75,7 @@ fn read(source: impl Read) -> io::Result<String> {
     Ok(without_line_end(text))
 }
 
-/// Editors and `echo` end a text with it.
+/// Removes the line end that editors and `echo` put at the end of a text.
 fn without_line_end(mut text: String) -> String {
     if text.ends_with('\n') {
         text.pop();

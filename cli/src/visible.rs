@@ -1,10 +1,10 @@
-//! What programs and servers say, made harmless to look at: a terminal obeys the control characters in
-//! it, and bidirectional ones make text read as something else.
+//! Makes the output of programs and servers harmless to look at: a terminal obeys the control characters in it, and
+//! bidirectional ones make text read as something else.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Lines with everything shown that a terminal would act on, but for line ends and tabs.
+/// Escapes everything in lines that a terminal would act on, except line ends and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(
         text,
@@ -15,7 +15,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// The same with line ends shown, too.
+/// Does the same, and escapes line ends, too.
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(
         text,
@@ -24,7 +24,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// JSON with the same meaning; only in its strings may there be any such characters.
+/// Does the same in JSON, which keeps its meaning: only its strings can contain such characters.
 pub fn json(text: &str) -> Cow<'_, str> {
     escaped(
         text,
@@ -55,7 +55,7 @@ fn escaped(
     shown.into()
 }
 
-/// Control characters, and all with Unicode's property Bidi_Control.
+/// Whether a terminal acts on a character: a control character, or any with Unicode's property Bidi_Control.
 fn acts(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,4 +1,4 @@
-//! The calls: a method for each operation, and what its query may hold.
+//! Generates the calls: a method for each operation, and a type for its query.
 
 use std::fmt::Write;
 
@@ -6,8 +6,8 @@ use yaml_serde::Value;
 
 use crate::document::{Document, described, documentation, entries, pascal, snake};
 
-/// Which of several types their answer has, tells its status with what was asked for. Those that start flares are in
-/// `src/flares.rs`; what actions answer is any JSON, also where they fail, and is for `Client::submit`.
+/// Operations whose answer has one of several types, depending on its status and on the request. Those that start
+/// flares are in `src/flares.rs`; an action answers any JSON, even if it fails, and is called by `Client::submit`.
 const BY_HAND: [&str; 4] = ["flare", "flareOnGroup", "invoke", "invokeOfPackage"];
 
 pub fn generate(document: &Document) -> String {
@@ -69,7 +69,7 @@ impl Operation<'_> {
         let (name, method) = (self.query_type(), snake(self.id));
         write!(
             to,
-            "\n#[doc = \"What [`Client::{method}`] may be asked for.\"]\n\
+            "\n#[doc = \"Optional parameters of [`Client::{method}`].\"]\n\
              #[derive(Debug, Clone, Default)]\npub struct {name} {{\n"
         )
         .unwrap();
@@ -145,7 +145,7 @@ impl Operation<'_> {
         rust.collect::<Vec<_>>().join(", ")
     }
 
-    /// The type of a successful answer, and the method that brings it.
+    /// The type of a successful answer, and the method that returns it.
     fn answer(&self) -> (String, &'static str) {
         let good = entries(&self.value["responses"]).filter(|(status, _)| status.starts_with('2'));
         let bodies = good.map(|(_, answer)| {

@@ -1,4 +1,4 @@
-//! The API's description, and what Rust calls what is in it.
+//! The API's description, and the Rust names for its contents.
 
 use std::fs;
 
@@ -20,13 +20,13 @@ impl Document {
         entries(&self.0["components"]["schemas"])
     }
 
-    /// The name of the header by which a call may be repeated.
+    /// The name of the header by which a call can be repeated.
     pub fn idempotency_key(&self) -> &str {
         let header = &self.0["components"]["parameters"]["IdempotencyKey"];
         header["name"].as_str().unwrap()
     }
 
-    /// What is meant: itself, or what it refers to.
+    /// Returns the value itself, or what it refers to.
     pub fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
         match value["$ref"].as_str() {
             Some(place) => (place.split('/').skip(1)).fold(&self.0, |value, name| &value[name]),
@@ -34,10 +34,11 @@ impl Document {
         }
     }
 
-    /// The Rust type of values of this schema, which `of` has, and whether they may be null.
+    /// Returns the Rust type of values of this schema, which belongs to `of`, and whether they can
+    /// be null.
     pub fn rust(&self, of: &str, schema: &Value) -> (String, bool) {
         let resolved = self.resolved(schema);
-        // A name or null: OpenAPI 3.0 has no null beside a reference.
+        // A named type or null: OpenAPI 3.0 has no null beside a reference.
         if let Some([name, null]) = resolved["anyOf"].as_sequence().map(Vec::as_slice)
             && let Some(values) = null["enum"].as_sequence()
             && values.iter().all(Value::is_null)
@@ -63,7 +64,7 @@ impl Document {
             (Some("object"), _) if resolved.get("properties").is_none() => {
                 "BTreeMap<String, Box<RawValue>>".into()
             }
-            // Which of several it is, is known by what was asked for.
+            // One of several types, depending on the request.
             (None, _) if resolved.get("description").is_some() => "Box<RawValue>".into(),
             _ => unnamed(of),
         };
@@ -87,12 +88,12 @@ pub fn names(schema: &Value) -> Vec<&str> {
     values.iter().filter_map(Value::as_str).collect()
 }
 
-/// Text as documentation.
+/// Formats a text as a documentation attribute.
 pub fn documentation(text: &str) -> String {
     format!("#[doc = {:?}]\n", text.trim())
 }
 
-/// What a schema or a property is said to be; it must be said.
+/// Returns the documentation of a schema or a property; panics if it has no description.
 pub fn described(of: &str, value: &Value) -> String {
     let text = value["description"].as_str();
     documentation(text.unwrap_or_else(|| panic!("{of} has no description")))

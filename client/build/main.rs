@@ -1,4 +1,5 @@
-//! Makes the client's model and calls from the API's description. What the description lacks for that stops the build.
+//! Generates the client's model and calls from the API's description. A description that lacks anything needed for that
+//! stops the build.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod calls;

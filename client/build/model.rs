@@ -1,4 +1,4 @@
-//! The types of requests and answers.
+//! Generates the types of requests and answers.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! What may be given as a platform's address.
+//! Addresses of platforms, as users write them.
 
 use std::net::IpAddr;
 
@@ -7,22 +7,22 @@ use reqwest::Url;
 /// The port of a platform that runs on one machine.
 const DEFAULT_PORT: u16 = 3233;
 
-/// Why a text is no platform's address.
+/// Why a text is not a platform's address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
-    /// It is not written as one.
+    /// It is malformed.
     #[error("{0}")]
     Malformed(String),
-    /// It is a URL of something else.
+    /// It is not an http or https URL with a host.
     #[error("expected host, host:port, or an http or https URL")]
     NotHttp,
-    /// It has credentials in it, which are given apart.
+    /// It contains credentials, which must be given separately.
     #[error("it must not contain credentials")]
     HasCredentials,
 }
 
-/// The URL that the API is under: from a host, a host with a port, or a URL.
+/// Returns the base URL of the API, from a host, a host with a port, or a URL.
 pub(crate) fn base_url(host: &str) -> Result<Url, AddressError> {
     let has_scheme = host.contains("://");
     let text = if has_scheme {
@@ -47,7 +47,7 @@ pub(crate) fn base_url(host: &str) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// Whether that is this machine.
+/// Whether the URL's host is this machine.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
         host == "localhost"

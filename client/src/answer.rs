@@ -1,4 +1,4 @@
-//! Answers, read and still to be read.
+//! Answers, read or still to be read.
 
 use std::fmt;
 use std::io::{self, BufReader, Read};
@@ -26,26 +26,26 @@ pub struct Answer<T> {
 }
 
 impl<T> Answer<T> {
-    /// The text as it came.
+    /// Returns the text, unchanged.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The text as it came, to keep.
+    /// Returns the text, unchanged, and consumes the answer.
     pub fn into_text(self) -> String {
         self.text
     }
 }
 
 impl<T: DeserializeOwned> Answer<T> {
-    /// Reads what it says.
+    /// Parses the text.
     pub fn read(&self) -> Result<T, Error> {
         serde_json::from_str(&self.text).map_err(|cause| Error::BadAnswer(cause.to_string()))
     }
 }
 
-/// A successful answer that is still to be read: that takes as long as pieces of it keep coming. It is dropped to
-/// give up the rest.
+/// A successful answer that is still to be read. Reading goes on for as long as pieces of it keep arriving. Dropping it
+/// gives up the rest.
 pub struct Body<T> {
     response: Response,
     origin: Origin,
@@ -92,7 +92,7 @@ impl<T> Body<T> {
         read.map_err(|cause| self.origin.broken(&cause))
     }
 
-    /// Reads JSON as it comes, so that no more of it need be held than the reader keeps.
+    /// Parses JSON as it arrives, so that no more of it need be held in memory than the reader keeps.
     pub(crate) fn parse<V>(
         self,
         reader: impl for<'de> DeserializeSeed<'de, Value = V>,
@@ -117,8 +117,8 @@ impl<T> Body<T> {
 }
 
 impl<T: Streamed> Body<T> {
-    /// Hands over each element of its long array as soon as that is read, so that one at a time is held; then comes
-    /// back with the rest, in which the array is empty. It ends early with an error of the reader's own.
+    /// Passes each element of the long array to `reader` as soon as it is read, so that only one is held at a time;
+    /// then returns the rest, in which the array is empty. An error of `reader` ends it early and is returned.
     pub fn each<E: From<Error>>(
         self,
         mut reader: impl FnMut(T::Element) -> Result<(), E>,
@@ -129,7 +129,7 @@ impl<T: Streamed> Body<T> {
             array: T::ARRAY,
             each: &mut each,
         });
-        // Then it is the reason why reading failed.
+        // The reader's error is why parsing failed.
         if let Some(error) = stopped {
             return Err(error);
         }
@@ -151,7 +151,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// What it means that an answer stops in the middle.
+    /// Returns the error for an answer that stops in the middle.
     fn broken(&self, cause: &io::Error) -> Error {
         let (host, timeout) = (self.host.clone(), self.timeout);
         let inner = cause

@@ -1,4 +1,4 @@
-//! Making a client.
+//! Builds clients.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::error::{Error, root};
 use crate::observer::Observer;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Less than the platform keeps a connection without a request (`http.connections.keep-alive`): what is asked on one
-/// that it just ends gets no answer, and nobody knows whether it was done.
+/// How long a connection without a request is kept: less than the platform keeps one (`http.connections.keep-alive`). A
+/// request on a connection that the platform is closing gets no answer, and nobody knows whether it was carried out.
 const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Settings of a client that is to be made.
+/// Settings of a client to build.
 #[derive(Clone)]
 #[must_use]
 pub struct Builder {
@@ -46,52 +46,52 @@ impl Builder {
         }
     }
 
-    /// How long may pass until an answer begins, and between two pieces of it: 30 seconds unless set. A request with
-    /// a large body gets more by its size, for its whole answer.
+    /// Sets how long an answer can take to begin, and how long a gap in it can be: 30 seconds by default. A request
+    /// with a large body gets more time, in proportion to its size, for its whole answer.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Certificates in PEM form by which alone an https platform is trusted, in place of the system's.
+    /// Sets the only certificates, in PEM form, by which an https platform is trusted, instead of the system's.
     pub fn certificates(mut self, pem: &[u8]) -> Self {
         self.certificates = Some(pem.to_vec());
         self
     }
 
-    /// A certificate of the caller's own with its key, both in PEM form, which is shown to whoever asks for one: a proxy
-    /// before the platform, as the platform itself does not. Only over https.
+    /// Sets the caller's own certificate with its key, both in PEM form, for a proxy before the platform that asks for
+    /// one; the platform itself does not. Used only over https.
     pub fn identity(mut self, pem: &[u8]) -> Self {
         self.identity = Some(pem.to_vec());
         self
     }
 
-    /// Trusts an https platform whatever its certificate: who is between reads and changes everything.
+    /// Trusts an https platform whatever its certificate: anyone in between can read and change everything.
     pub fn trusting_anyone(mut self) -> Self {
         self.trusts_anyone = true;
         self
     }
 
-    /// What the client calls itself to the platform.
+    /// Sets the user agent that the client sends to the platform.
     pub fn agent(mut self, agent: &str) -> Self {
         self.agent = agent.into();
         self
     }
 
-    /// Who sees what is sent and received.
+    /// Sets the observer of what is sent and received.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
         self
     }
 
-    /// Makes the client; nothing is sent yet.
+    /// Makes the client; sends nothing yet.
     pub fn build(self) -> Result<Client, Error> {
         let (user, key) = self.auth.split_once(':').ok_or(Error::BadCredentials)?;
         let base = address::base_url(&self.address).map_err(|why| Error::BadAddress {
             address: self.address.clone(),
             why,
         })?;
-        // Whoever uses this client may have set another one.
+        // The program that uses this client may have installed another provider, which then stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = Http::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -131,13 +131,13 @@ impl Builder {
 }
 
 impl Client {
-    /// A caller of the platform at this address (`host`, `host:port`, or an http or https URL) with these credentials
-    /// (`uuid:key`, or the administrator's `admin:key`). Nothing is sent yet.
+    /// Makes a client of the platform at this address (`host`, `host:port`, or an http or https URL) with these
+    /// credentials (`uuid:key`, or the administrator's `admin:key`). Sends nothing yet.
     pub fn new(address: &str, auth: &str) -> Result<Self, Error> {
         Self::builder(address, auth).build()
     }
 
-    /// The same with settings.
+    /// Returns a builder for a client with other settings.
     pub fn builder(address: &str, auth: &str) -> Builder {
         Builder::new(address, auth)
     }

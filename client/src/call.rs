@@ -1,4 +1,4 @@
-//! What is sent.
+//! Requests to send.
 
 use std::fmt::Display;
 
@@ -10,7 +10,7 @@ use crate::error::Error;
 /// The namespace that the credentials open.
 pub(crate) const NAMESPACE: &str = "_";
 
-/// The header of a call's key, as the description names it.
+/// The header of a call's key, as the API's description names it.
 pub(crate) const IDEMPOTENCY_KEY: &str = env!("IDEMPOTENCY_KEY");
 
 /// A request of the API.
@@ -21,12 +21,12 @@ pub(crate) struct Call<'a> {
     slash: bool,
     query: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,
-    /// By which the platform knows it again.
+    /// The key by which the platform recognizes a repeat.
     pub(crate) key: Option<String>,
 }
 
 impl<'a> Call<'a> {
-    /// One of this path, segment by segment.
+    /// A call of this path, given segment by segment.
     pub(crate) fn new(method: Method, path: &'a [&'a str]) -> Self {
         Self {
             method,
@@ -38,39 +38,39 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// With a slash at the end of its path.
+    /// Adds a slash at the end of the path.
     pub(crate) fn slash(mut self) -> Self {
         self.slash = true;
         self
     }
 
-    /// With a parameter, unless that has no value.
+    /// Adds a query parameter, unless it has no value.
     pub(crate) fn query(mut self, name: &'static str, value: Option<impl Display>) -> Self {
         self.query
             .extend(value.map(|value| (name, value.to_string())));
         self
     }
 
-    /// With a body.
+    /// Sets the body, as JSON.
     pub(crate) fn body(mut self, request: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
         let body = serde_json::to_string(request);
         self.body = Some(body.map_err(|cause| Error::BadRequest(cause.to_string()))?);
         Ok(self)
     }
 
-    /// To be done once, however often it is sent.
+    /// Gives the call a key, so that the platform does it once however often it is sent.
     pub(crate) fn once(mut self) -> Result<Self, Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
             .map_err(|cause| Error::NoHttp(format!("no random numbers: {cause}")))?;
-        // A string, as headers of structured fields write it.
+        // A string in the syntax of HTTP's structured fields.
         self.key = Some(format!("\"{:032x}\"", u128::from_be_bytes(random)));
         Ok(self)
     }
 
-    /// Where it goes, on the platform that is there.
+    /// Returns the URL of the call on the platform at `base`.
     pub(crate) fn url(&self, base: &Url) -> Result<Url, Error> {
-        // The URL standard drops these, so they would name something else.
+        // The URL standard drops these segments, so the URL would name something else.
         if let Some(odd) = self
             .path
             .iter()

@@ -1,4 +1,4 @@
-//! A caller of a platform.
+//! The client of a platform.
 
 use std::fmt;
 use std::io::Read;
@@ -14,13 +14,13 @@ use crate::call::{Call, IDEMPOTENCY_KEY};
 use crate::error::{Error, root};
 use crate::observer::Observer;
 
-/// Slowest upload that is still waited for.
+/// The slowest upload that does not time out.
 const UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
-/// Longest reason for a refusal that is read.
+/// Longest reason for a refusal that is read, in bytes.
 const LONGEST_REASON: u64 = 64 * 1024;
 
-/// A caller of one platform, with credentials. Calls are in the caller's own namespace; those about all namespaces
-/// ask for the administrator's credentials.
+/// A client of one platform, with credentials. Calls are in the caller's own namespace; those about all namespaces need
+/// the administrator's credentials.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) http: Http,
@@ -37,7 +37,7 @@ impl Client {
         self.base.as_str().trim_end_matches('/')
     }
 
-    /// What the client sends its requests with, for those that it has no method for. It adds no credentials by itself.
+    /// The HTTP client that sends the requests, for those without a method here. It adds no credentials by itself.
     pub fn http(&self) -> &Http {
         &self.http
     }
@@ -47,23 +47,23 @@ impl Client {
         self.repeating(call, |call| self.open::<T>(call)?.text())
     }
 
-    /// Sends a call that may be answered by nothing.
+    /// Sends a call whose answer can be empty.
     pub(crate) fn answer_if_any<T>(&self, call: Call<'_>) -> Result<Option<Answer<T>>, Error> {
         let answer = self.answer(call)?;
         Ok(Some(answer).filter(|answer| !answer.text().is_empty()))
     }
 
-    /// Sends a call that is answered by nothing.
+    /// Sends a call whose answer is empty.
     pub(crate) fn done(&self, call: Call<'_>) -> Result<(), Error> {
         self.answer::<()>(call).map(drop)
     }
 
-    /// Sends a call that is answered by something else than JSON.
+    /// Sends a call whose answer is not JSON.
     pub(crate) fn text(&self, call: Call<'_>) -> Result<String, Error> {
         self.answer::<()>(call).map(Answer::into_text)
     }
 
-    /// Sends a call, whose answer is still to be read.
+    /// Sends a call and returns the answer, which is still to be read.
     pub(crate) fn open<T>(&self, call: Call<'_>) -> Result<Body<T>, Error> {
         let response = self.exchange(call)?;
         if response.status().is_success() {
@@ -81,7 +81,7 @@ impl Client {
         )
     }
 
-    /// Sends a call and gives whatever is answered.
+    /// Sends a call and returns the answer, whatever its status.
     pub(crate) fn exchange(&self, call: Call<'_>) -> Result<Response, Error> {
         let url = call.url(&self.base)?;
         let mut request = self
@@ -111,7 +111,7 @@ impl Client {
     pub(crate) fn refusal(&self, response: Response) -> Error {
         let (status, headers) = (response.status(), response.headers().clone());
         let mut text = Vec::new();
-        // What came of a reason that broke off is still worth showing.
+        // The part of a reason that arrived before it broke off is still worth showing.
         let _ = response.take(LONGEST_REASON).read_to_end(&mut text);
         if let Some(observer) = &self.observer {
             observer.received(status, &headers, &String::from_utf8_lossy(&text));

@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use crate::AddressError;
 use crate::model::Refusal;
 
-/// Why a call did not do what it was asked to.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,7 +19,7 @@ pub enum Error {
         status: u16,
         /// The API's sentence, which says what to change.
         message: String,
-        /// The request's id, for whoever reads the platform's logs.
+        /// The request's id, to find it in the platform's logs.
         code: Option<String>,
     },
     /// No connection could be made.
@@ -30,7 +30,7 @@ pub enum Error {
         /// The innermost cause.
         cause: String,
     },
-    /// The connection broke. What was asked for may have been done.
+    /// The connection broke. The request may have been carried out.
     #[error("the connection to the platform at {host} broke: {cause}")]
     Broken {
         /// The platform's address.
@@ -38,12 +38,12 @@ pub enum Error {
         /// The innermost cause.
         cause: String,
     },
-    /// Connected, but no answer in time, or no more of it. What was asked for may have been done.
+    /// Connected, but the answer did not arrive in time, or stopped arriving. The request may have been carried out.
     #[error("the platform at {host} did not answer within {} s", timeout.as_secs())]
     NoAnswer {
         /// The platform's address.
         host: String,
-        /// How long it was waited for.
+        /// How long the client waited.
         timeout: Duration,
     },
     /// The answer is not what the API promises.
@@ -52,21 +52,21 @@ pub enum Error {
     /// The call cannot be sent: a name or an id is invalid, or the request is not JSON.
     #[error("{0}")]
     BadRequest(String),
-    /// The text is no platform's address.
+    /// The text is not a platform's address.
     #[error("\"{address}\" is not a platform's address: {why}")]
     BadAddress {
         /// The text.
         address: String,
-        /// Why it is none.
+        /// Why it is not one.
         why: AddressError,
     },
     /// The credentials are not two parts with a colon between them.
     #[error("the credentials are not uuid:key")]
     BadCredentials,
-    /// There is no certificate in the text that certificates were to be taken from.
+    /// The text given as certificates contains none.
     #[error("not a PEM certificate")]
     NoCertificate,
-    /// The text that the caller's own certificate was to be taken from lacks it or its key.
+    /// The text given as the caller's own certificate lacks it or its key.
     #[error("not a PEM certificate with its key")]
     NoIdentity,
     /// HTTP cannot be used here at all.
@@ -75,7 +75,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What an answer of this status means, from its text.
+    /// Returns the error that an answer of this status and text means.
     pub(crate) fn refused(status: StatusCode, text: &[u8]) -> Self {
         Self::refused_with(status.as_u16(), text)
     }
@@ -87,7 +87,7 @@ impl Error {
                 message: error,
                 code: Some(code),
             },
-            // It need not be the platform's: there may be a proxy before it.
+            // The answer need not be the platform's: there may be a proxy before it.
             Err(_) => Self::Refused {
                 status,
                 message: format!("the platform answered {status} and no reason"),
@@ -96,7 +96,7 @@ impl Error {
         }
     }
 
-    /// Whether the same may be answered a moment later: the platform is restarting, or out of reach.
+    /// Whether the same request may be answered a moment later: the platform is restarting, or out of reach.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -110,7 +110,7 @@ impl Error {
         )
     }
 
-    /// The HTTP status, of a refusal.
+    /// The HTTP status of a refusal.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Refused { status, .. } => Some(*status),

@@ -11,17 +11,17 @@ use crate::client::Client;
 use crate::error::Error;
 use crate::model::{Accepted, FlareResult, FlareState, Output};
 
-/// What came of a request that waits for its flare.
+/// The outcome of a request that waits for its flare.
 #[derive(Debug, Clone)]
 pub enum Waited {
-    /// The flare has ended, well or not: `state` tells.
+    /// The flare has ended, successfully or not: see its `state`.
     Ended(Answer<FlareResult>),
-    /// It goes on, as it took longer than the platform lets a request wait.
+    /// The flare is still running: it takes longer than the platform lets a request wait.
     Accepted(Answer<Accepted>),
 }
 
-/// `request` is a [`FlareRequest`](crate::FlareRequest) or a [`GroupFlareRequest`](crate::GroupFlareRequest), or what
-/// serializes as one; a field that the platform does not know is refused by name.
+/// `request` is a [`FlareRequest`](crate::FlareRequest) or a [`GroupFlareRequest`](crate::GroupFlareRequest), or
+/// serializes as one. The platform rejects a field that it does not know, and names it.
 impl Client {
     /// Starts a flare of the definition of this name.
     pub fn flare(
@@ -51,7 +51,7 @@ impl Client {
         self.wait(start(&definition(name), request)?)
     }
 
-    /// The same on a group.
+    /// Does the same on the packs of a group.
     pub fn flare_on_group_and_wait(
         &self,
         id: &str,
@@ -72,7 +72,7 @@ impl Client {
         match response.status() {
             StatusCode::ACCEPTED => Ok(Waited::Accepted(self.body(response).text()?)),
             StatusCode::OK => Ok(Waited::Ended(self.body(response).text()?)),
-            // Either the flare failed or something before the platform did.
+            // Either the flare failed, or a proxy before the platform did.
             status @ StatusCode::BAD_GATEWAY => {
                 let answer: Answer<FlareResult> = self.body(response).text()?;
                 match answer.read() {
@@ -98,7 +98,7 @@ fn start<'a>(path: &'a [&'a str], request: &(impl Serialize + ?Sized)) -> Result
 }
 
 impl FlareState {
-    /// Whether nothing more will happen. A state that this version does not know is taken for one that will pass.
+    /// Whether the flare has ended. A state that this version does not know counts as not final.
     pub fn is_final(&self) -> bool {
         matches!(
             self,

@@ -36,30 +36,31 @@
 //!
 //! # Blocking
 //!
-//! Every method blocks until the platform has answered or [`Error::NoAnswer`] is returned. An answer must begin within
-//! 30 seconds, and no gap in it may be longer, unless [`Builder::timeout`] says otherwise. A request with a large body
-//! gets one second more per 128 KiB, for its whole answer. A client is cheap to clone, and clones can be used on several
-//! threads at once; none may be used inside an asynchronous runtime.
+//! Every method blocks until the platform has answered, or returns an [`Error::NoAnswer`]. An answer must begin within
+//! 30 seconds, and no gap in it may be longer, unless [`Builder::timeout`] sets another time. A request with a large
+//! body gets one second more per 128 KiB, for its whole answer. A client is cheap to clone, and clones can be used on
+//! several threads at once; none may be used inside an asynchronous runtime.
 //!
 //! # Repeats
 //!
-//! What starts something (a flare, a group, a call of an action) is sent with a key of its own, by which the platform
-//! does it once however often it is asked to. So it is asked again when the connection breaks: four times within eight
-//! seconds. No other call is repeated.
+//! A call that starts something (a flare, a group, an action) is sent with a key of its own, so that the platform
+//! carries it out once however often it arrives. When the connection breaks, the client therefore repeats the call:
+//! four times within eight seconds. No other call is repeated.
 //!
 //! # Answers
 //!
 //! An [`Answer`] is kept as the text that arrived and parsed on demand, so it can be passed on unchanged. A result or a
 //! log, which may be large, is a [`Body`]: read it whole or element by element.
-//! What work functions return and take is raw JSON ([`RawValue`](serde_json::value::RawValue)), of which no digit is lost.
+//! What work functions return and take is raw JSON ([`RawValue`](serde_json::value::RawValue)), so that no digit is
+//! lost.
 //!
-//! A newer platform is understood as far as possible: fields that this version does not know are passed over, and a
-//! name that it does not know, such as a new state, is an `Unknown` that keeps it.
+//! A newer platform is understood as far as possible: fields that this version does not know are ignored, and a name
+//! that it does not know, such as a new state, becomes an `Unknown` that keeps it.
 //!
 //! # Errors
 //!
-//! [`Error`] distinguishes a refusal, with the platform's sentence that says what to change, from a platform that cannot be
-//! reached, does not answer, or answers what the API does not promise.
+//! [`Error`] distinguishes a refusal, with the platform's sentence that says what to change, from a platform that
+//! cannot be reached, does not answer, or sends an answer that the API does not allow.
 
 mod address;
 mod answer;

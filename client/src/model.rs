@@ -1,7 +1,7 @@
-//! What the API's requests and answers say.
+//! The types of the API's requests and answers.
 //!
-//! Times are microseconds since the epoch, but those of activations milliseconds, as with OpenWhisk; time-outs are
-//! milliseconds, memory MiB per worker, other sizes bytes.
+//! Times are in microseconds since the epoch, except those of activations, which are in milliseconds as in OpenWhisk;
+//! time-outs are in milliseconds, memory in MiB per worker, other sizes in bytes.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::streamed::Streamed;
 use crate::vocabulary::vocabulary;
 
-/// A value that is there, if only `null`.
+/// Reads a value that is present, even if it is `null`.
 fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::deserialize(from).map(Some)
 }

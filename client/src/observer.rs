@@ -1,4 +1,4 @@
-//! Who sees what a client says and is told.
+//! Observers of what a client sends and receives.
 
 use reqwest::StatusCode;
 use reqwest::blocking::Request;
@@ -8,6 +8,6 @@ use reqwest::header::HeaderMap;
 pub trait Observer: Send + Sync {
     /// A request that is about to be sent.
     fn sent(&self, request: &Request);
-    /// An answer with its text, which is empty where the caller is still to read it.
+    /// An answer with its text, which is empty if the caller has yet to read it.
     fn received(&self, status: StatusCode, headers: &HeaderMap, text: &str);
 }

@@ -1,4 +1,4 @@
-//! Calls that no method is for: their paths, and what is answered, are the caller's to know.
+//! Calls without a method of their own: the caller must know their paths and answers.
 
 use reqwest::Method;
 
@@ -11,25 +11,25 @@ use crate::error::Error;
 pub struct Reply {
     /// HTTP status.
     pub status: u16,
-    /// Body as it came.
+    /// The body, unchanged.
     pub text: String,
 }
 
 impl Reply {
-    /// Whether the platform did what it was asked to.
+    /// Whether the platform did what the request asked for.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// What it means as a refusal.
+    /// Returns the error that it means as a refusal.
     pub fn refusal(&self) -> Error {
         Error::refused_with(self.status, self.text.as_bytes())
     }
 }
 
 impl Client {
-    /// Sends a request to a path, segment by segment, with a body of JSON if there is one. A last segment that is
-    /// empty is a slash at the end.
+    /// Sends a request to a path, given segment by segment, with a body of JSON if there is one. An empty last segment
+    /// is a slash at the end.
     pub fn request(
         &self,
         method: Method,
@@ -40,7 +40,8 @@ impl Client {
         self.reply(raw(method, path, query, body))
     }
 
-    /// The same by `POST`, of what starts something: it is done once, and repeated when its connection breaks.
+    /// Sends a `POST` request that starts something: the platform does it once, and the client repeats it when its
+    /// connection breaks.
     pub fn submit(
         &self,
         path: &[&str],

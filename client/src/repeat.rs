@@ -1,4 +1,4 @@
-//! Asking again.
+//! Repeats of calls.
 
 use std::thread;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 
-/// How long is waited before it is asked once more: as long as a controller takes to start anew, or another one to
+/// The pauses before a call is sent once more: together as long as a controller takes to restart, or another one to
 /// take over.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(100),
@@ -17,8 +17,8 @@ const PAUSES: [Duration; 4] = [
 ];
 
 impl Client {
-    /// Sends a call. One that the platform does once however often it comes is repeated when its connection breaks:
-    /// nobody knows whether it had arrived.
+    /// Sends a call. A call that the platform does once, however often it arrives, is repeated when its connection
+    /// breaks: nobody knows whether it had arrived.
     pub(crate) fn repeating<T>(
         &self,
         call: Call<'_>,
@@ -31,7 +31,8 @@ impl Client {
         for pause in PAUSES {
             match send(call.clone()) {
                 Err(Error::Broken { .. }) => broke = true,
-                // Who broke it is starting anew. Where nobody was from the beginning, nobody is waited for.
+                // The controller that broke the connection is restarting. If none was there from the beginning, none is
+                // waited for.
                 Err(Error::Unreachable { .. }) if broke => {}
                 outcome => return outcome,
             }

@@ -1,4 +1,4 @@
-//! Answers that are as large as their flare made them: an object with one long array in it.
+//! Answers whose size depends on their flare: an object with one long array in it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,9 +8,9 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-/// What has a long array in it that can be read element by element.
+/// An answer with a long array that can be read element by element.
 pub trait Streamed: DeserializeOwned {
-    /// What is in the array.
+    /// An element of the array.
     type Element: DeserializeOwned;
     /// The array's name.
     const ARRAY: &'static str;
@@ -18,7 +18,7 @@ pub trait Streamed: DeserializeOwned {
 
 type Each<'a, T> = &'a mut dyn FnMut(T) -> Result<(), ()>;
 
-/// Reads such an object: hands over each element, and gives the other fields.
+/// Reads such an object: passes each element to `each`, and returns the other fields.
 pub(crate) struct Object<'a, T> {
     pub(crate) array: &'static str,
     /// An error ends the reading.

@@ -1,6 +1,6 @@
-//! Names that the API gives to things, such as states. There may be more of them tomorrow.
+//! Names that the API gives to things, such as states. Later versions may have more of them.
 
-/// Makes an enum of names, with one more for those that this version does not know.
+/// Makes an enum of names, with one more variant for names that this version does not know.
 macro_rules! vocabulary {
     ($(#[$about:meta])* $type:ident { $($variant:ident = $name:literal,)+ }) => {
         $(#[$about])*
@@ -10,15 +10,15 @@ macro_rules! vocabulary {
                 #[doc = concat!("`", $name, "`.")]
                 $variant,
             )+
-            /// One that this version does not know.
+            /// A name that this version does not know.
             Unknown(String),
         }
 
         impl $type {
-            /// All that this version knows, as the API spells them.
+            /// All names that this version knows, as the API spells them.
             pub const NAMES: &[&str] = &[$($name),+];
 
-            /// As the API spells it.
+            /// The name as the API spells it.
             pub fn as_str(&self) -> &str {
                 match self {
                     $(Self::$variant => $name,)+

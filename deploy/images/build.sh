@@ -4,10 +4,10 @@
 #
 #   deploy/images/build.sh DIST HELLO DIRECTORY
 #
-# Each has three tags: `latest`, the platform's version, and that with the digest of what is in it. Equal files and
-# settings have equal digests, wherever and whenever they were built. REGISTRY goes before the names, as in
-# registry.example.org/team. The rest of the environment is deploy/runtime/build.sh's, where packs' images have no base
-# here unless BASE names one: of what is in that, nothing would be known.
+# Each has three tags: `latest`, the platform's version, and the version with the digest of the image's content. Equal
+# files and settings have equal digests, wherever and whenever they were built. REGISTRY is a prefix of the names, such
+# as registry.example.org/team. The rest of the environment is that of deploy/runtime/build.sh, except that the images
+# of packs have no base image here unless BASE names one, whose content would be unknown.
 set -euo pipefail
 umask 022
 
@@ -32,7 +32,7 @@ docker build --quiet --tag "${prefix}burst:latest" "$context" >/dev/null
 "$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime:latest"
 INTERPRETERS=no "$here/../runtime/build.sh" "$dist/bin/burst-runtime" "${prefix}burst-runtime-rust:latest"
 
-# What they may have at most, in MB: every node pulls them.
+# Their maximum sizes, in MB: every node pulls them.
 declare -A most=([burst]=200 [burst-runtime-rust]=40)
 for name in burst burst-runtime burst-runtime-rust; do
     image=$prefix$name

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tarfile
 
-# What docker itself puts into a container.
+# Files that docker itself adds to a container.
 DOCKERS = re.compile(r"(\.dockerenv|(dev|proc|sys)(/.*)?|etc/(hostname|hosts|mtab|resolv\.conf))$")
 
 
@@ -64,7 +64,7 @@ def crates(repository, programs):
         name, version, *rest = package.split(" ")
         if any(it.startswith("(/") for it in rest):
             continue
-        # What was written before SPDX had expressions.
+        # Licences written before SPDX had expressions.
         licence = licence.removesuffix(" (*)").replace("/", " OR ") or None
         yield component("library", name, version[1:], f"pkg:cargo/{name}@{version[1:]}", licence)
 
@@ -94,7 +94,8 @@ def debian_packages(files):
         name = os.path.basename(listed).removesuffix(".list").split(":")[0]
         with open(listed) as lines:
             owners.update((line.rstrip("\n"), name) for line in lines)
-    # What is linked where the image has it is a package's at either path.
+    # A file that is a link on the image's path belongs to a package under
+    # either path.
     paths = [f"/{path}" for path, made in files.items() if made[3] == "0"]
     own = {"/bin/sh": "dash", "/bin/renice": "bsdutils", "/etc/ssl/certs/ca-certificates.crt": "ca-certificates"}
     found = {own.get(path) or owners.get(path) or owners.get(path.removeprefix("/usr")) for path in paths}

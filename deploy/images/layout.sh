@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Lays out the file system of the image `burst`: what `make build ALSO=hello` has made, a Java runtime of the modules it
-# needs, the C library, a shell.
+# Lays out the file system of the image `burst`: the output of `make build ALSO=hello`, a Java runtime with the required
+# modules, the C library, a shell.
 #
 #   deploy/images/layout.sh DIST HELLO DIRECTORY
 #
-# HELLO is the example of that name, which `helm test` runs. JAVA_HOME names the JDK whose runtime is taken.
+# HELLO is the example of that name, which `helm test` runs. JAVA_HOME names the JDK that provides the runtime.
 set -euo pipefail
 umask 022
 
@@ -15,8 +15,9 @@ here=$(cd "$(dirname "$0")" && pwd)
 java=${JAVA_HOME:-$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")}
 home=$root/usr/lib/burst
 
-# Of the JDK. What asks for those that nobody would think of: Pekko for its flight recorder (jdk.jfr), TLS for elliptic
-# curves (jdk.crypto.ec), PostgreSQL's driver for Kerberos (java.security.jgss), connections for keep-alive (jdk.net).
+# The JDK modules. The less obvious ones are needed by Pekko for its flight recorder (jdk.jfr), by TLS for elliptic
+# curves (jdk.crypto.ec), by PostgreSQL's driver for Kerberos (java.security.jgss), and by connections for keep-alive
+# (jdk.net).
 modules=java.base,java.logging,java.management,java.naming,java.net.http,java.security.jgss,java.sql,java.xml
 modules=$modules,jdk.crypto.ec,jdk.jfr,jdk.management,jdk.net,jdk.unsupported,jdk.zipfs
 
@@ -25,7 +26,7 @@ mkdir -p "$home"/{bin,lib,share/examples} "$root"/{bin,var/lib}
     --output "$home/jre"
 install "$dist/bin/burst" "$dist/bin/burst-runtime" "$home/bin/"
 install "$hello" "$home/share/examples/hello"
-# Names of functions stay, for backtraces; the rest of the debugging information is most of the size.
+# Function names stay, for backtraces; the rest of the debugging information makes up most of the size.
 strip --strip-debug "$home/bin/burst" "$home/bin/burst-runtime"
 strip --strip-all "$home/share/examples/hello"
 install -m 644 "$dist/lib/burst-standalone.jar" "$home/lib/"
@@ -34,7 +35,7 @@ ln -s burst "$home/bin/wsk"
 # For kubectl exec, and for the test.
 install /bin/dash "$root/bin/sh"
 install /bin/cat /bin/sleep "$root/bin/"
-# The platform lowers the priority of the JVM's second compiler by it.
+# The platform uses it to lower the priority of the JVM's second compiler.
 install /usr/bin/renice "$root/bin/"
 
 mapfile -t programs < <(find "$root" -type f \( -perm -100 -o -name '*.so' \) ! -name hello)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Packs dist/ into a tarball and a Debian package, for machines of this one's processor and C library or a newer one.
-# Of equal dist/ they are equal, byte by byte. SOURCE_DATE_EPOCH is the time of their files, by default the last
-# commit's.
+# Packs dist/ into a tarball and a Debian package, for machines with this one's processor architecture and the same
+# or a newer C library. Equal dist/ directories give byte-identical packages. SOURCE_DATE_EPOCH is the time of their
+# files, by default that of the last commit.
 #
 #   deploy/package/build.sh DIST DIRECTORY
 set -euo pipefail
@@ -18,7 +18,7 @@ export SOURCE_DATE_EPOCH
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What runs, without the classes as this machine's JVM has them, and without the examples.
+# The runtime files, without this machine's class-data archive and without the examples.
 lay_out() {
     mkdir -p "$1/bin" "$1/lib" "$1/share"
     install "$dist/bin/burst" "$dist/bin/burst-runtime" "$1/bin/"
@@ -27,7 +27,7 @@ lay_out() {
     cp -r --no-preserve=mode,ownership "$dist/share/." "$1/share/"
 }
 
-# Times, owners and order are the same wherever this runs.
+# Times, owners and order do not depend on the machine.
 archive() {
     find "$1" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
     tar --directory "$1" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Installs the Debian package in a bare root file system and has systemd start it there: the unit files are sound, the
-# service is an ordinary user's and shuts packs in, a flare runs, and it stops in good order; an upgrade keeps what was
-# stored, and purging leaves nothing. As root; needs debootstrap, systemd-nspawn and Debian's packages.
+# Installs the Debian package in a bare root file system and lets systemd start it there: the unit files are valid, the
+# service runs as an ordinary user and isolates packs, a flare runs, and it stops cleanly; an upgrade keeps stored
+# data, and purging leaves nothing. Needs root, debootstrap, systemd-nspawn and access to Debian's packages.
 #
 #   deploy/package/test.sh DIRECTORY
 set -euo pipefail
@@ -33,7 +33,7 @@ done
 
 inside() { nsenter --target "$init" --all -- "$@"; }
 
-# until_so SECONDS COMMAND…: whether it succeeds in time.
+# until_so SECONDS COMMAND…: repeats a command until it succeeds, or fails after this time.
 until_so() {
     local deadline=$((SECONDS + $1))
     shift
@@ -76,7 +76,7 @@ inside install -m 600 /var/lib/burst/properties /root/.burst.properties
 inside env HOME=/root burst run /root/hello.py --size 2 --param name=Ada >"$said" 2>&1 || complain "the flare failed"
 expect "hello Ada"
 
-# As an upgrade does.
+# Installs it again, like an upgrade.
 inside dpkg --install /root/burst.deb >"$said" 2>&1 || complain "the package cannot be installed over itself"
 until_so 60 inside curl --silent --fail http://127.0.0.1:3233/ready || complain "the service did not go on"
 inside env HOME=/root burst flare hello --param name=Eve --result >"$said" 2>&1 || complain "what was stored is gone"

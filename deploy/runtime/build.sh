@@ -3,10 +3,10 @@
 #
 #   deploy/runtime/build.sh target/release/burst-runtime [TAG]     (default: burst-runtime:latest)
 #
-# BASE names the base image, by default debian:bookworm-slim. Where that can neither be found nor pulled, or
-# has an older C library than the runtime was built with, a small one is made of this machine's own C library:
-# no network is needed then. BASE=own asks for that one at once. PULL_TIMEOUT is how long pulling may take, in seconds.
-# With INTERPRETERS=no there are none in the image, which is for functions of the kind rust and for executables then.
+# BASE names the base image, by default debian:bookworm-slim. If that can be neither found nor pulled, or has an older
+# C library than the runtime was built with, a small one is made from this machine's C library, which needs no network.
+# BASE=own does so directly. PULL_TIMEOUT is the limit for pulling, in seconds. With INTERPRETERS=no the image has no
+# interpreters, and runs only functions of the kind rust and executables.
 set -euo pipefail
 # Files keep their modes in the image, where another user reads them.
 umask 022
@@ -21,7 +21,7 @@ trap 'rm -rf "$context" "$log"' EXIT
 
 identity() { docker image inspect --format '{{.Id}}' "$1" 2>/dev/null || true; }
 
-# Removes an image that another one has taken the name of, unless a container uses it.
+# Removes an image whose name another one has taken, unless a container uses it.
 forget() {
     [ "$(docker image inspect --format '{{len .RepoTags}}{{len .RepoDigests}}' "$1" 2>/dev/null)" = 00 ] || return 0
     docker image rm "$1" >/dev/null 2>&1 || true
@@ -29,7 +29,7 @@ forget() {
 
 say() { echo "deploy/runtime/build.sh: $*" >&2; }
 
-# A base image of what a dynamically linked program needs, and nothing else.
+# Makes a base image with only what a dynamically linked program needs.
 make_base() {
     local root=$context/root
     "$here/base.sh" "$root" "$binary"
@@ -38,7 +38,7 @@ make_base() {
     rm -rf "$root"
 }
 
-# build BASE: the image on that base, with what the runtime says of itself there as its labels.
+# build BASE: builds the image on that base, with labels from what the runtime reports there.
 build() {
     local replaced plain described arch glibc
     replaced=$(identity "$tag")
@@ -65,7 +65,7 @@ cp "$here/Dockerfile" "$context/"
 # All in one directory: docker fails on the layer of an empty one.
 files=$context/files
 install -D -m 755 "$binary" "$files/usr/local/bin/burst-runtime"
-# Names of functions stay, for backtraces; the rest of the debugging information is most of the size.
+# Function names stay, for backtraces; the rest of the debugging information makes up most of the size.
 strip --strip-debug "$files/usr/local/bin/burst-runtime" 2>/dev/null || true
 [ "${INTERPRETERS:-yes}" = no ] || "$here/interpreters.sh" "$files"
 install -D -m 644 /etc/ssl/certs/ca-certificates.crt "$files/etc/ssl/certs/ca-certificates.crt" 2>/dev/null ||
@@ -79,7 +79,7 @@ else
     former=$(identity "$own")
     make_base "$own"
     build "$own" || { say "the image cannot be built:"; cat "$log" >&2; exit 1; }
-    # Until then the former image stood on it.
+    # Until now the previous image was based on it.
     forget "$former"
     say "built $tag on $own"
 fi

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Lays out this machine's interpreters, with their libraries, as an image is to have them:
+# Lays out this machine's interpreters and their libraries for an image:
 #
 #   deploy/runtime/interpreters.sh DIRECTORY
 #
-# Those are the binaries named python3 and node that are first on the PATH. One that is not there is left out, and
-# functions of its kind do not run in the image.
+# The interpreters are the first binaries named python3 and node in the PATH. A missing one is left out, and functions
+# of its kind do not run in the image.
 #
-# With them come pip and npm, where they have them, which install what a function names and does not bring.
+# They come with pip and npm, if available, which install packages that a function names but does not bring.
 #
-# Beside node there are the packages that OpenWhisk's own image has for it (packages/package.json), each by the hash in
-# package-lock.json: in /node_modules, where functions find them from whatever directory. They come by npm within
-# PULL_TIMEOUT seconds, from its cache where there is no network.
+# With node come the packages that OpenWhisk's own image has (packages/package.json), each pinned by its hash in
+# package-lock.json: in /node_modules, where functions in any directory find them. npm gets them within PULL_TIMEOUT
+# seconds, from its cache if there is no network.
 set -euo pipefail
 umask 022
 
@@ -23,7 +23,7 @@ say() { echo "deploy/runtime/interpreters.sh: $*" >&2; }
 # The C library is the image's own.
 of_c_library='/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libutil)\.so'
 
-# take FILE...: what they are linked with, where the loader finds it in any image.
+# take_libraries FILE…: copies the libraries they are linked with to where the loader finds them in any image.
 take_libraries() {
     local library
     { ldd "$@" 2>/dev/null || true; } | grep -o '=> /[^ ]*' | cut -d' ' -f2 | sort -u | grep -Ev "$of_c_library" |
@@ -32,7 +32,7 @@ take_libraries() {
         done
 }
 
-# A manager of versions puts scripts before interpreters.
+# Prints the first binary of this name: version managers put scripts before the interpreters.
 binary() {
     local path
     while read -r path; do
@@ -55,7 +55,7 @@ for name in python3 node; do
     library=$(dirname "$(dirname "$found")")/lib/$(basename "$found")
     if [ "$name" = python3 ] && [ -d "$library" ]; then
         mkdir -p "$root$(dirname "$library")"
-        # Its tests and tools for building are most of it.
+        # Its tests and build tools make up most of its size.
         tar -C "$(dirname "$library")" --exclude=test --exclude=idlelib --exclude=tkinter --exclude='config-*' \
             --exclude=ensurepip --exclude=site-packages -c "$(basename "$library")" | tar -C "$root$(dirname "$library")" -x
         mapfile -t modules < <(find "$library/lib-dynload" -name '*.so')

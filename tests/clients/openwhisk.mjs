@@ -1,5 +1,5 @@
-// Has the npm package `openwhisk`, as it is published, do all that it can on a platform that is told by
-// __OW_API_HOST and __OW_API_KEY. Fails when one thing goes otherwise than with OpenWhisk.
+// Uses every feature of the published npm package `openwhisk` on the platform given by __OW_API_HOST
+// and __OW_API_KEY. Fails if anything differs from OpenWhisk.
 import assert from 'node:assert/strict'
 import openwhisk from 'openwhisk'
 
@@ -9,7 +9,7 @@ const failing = 'def main(args):\n    return {"error": "on purpose"}\n'
 const feed = 'def main(args):\n    return {"event": args["lifecycleEvent"], "trigger": args["triggerName"], "key": args["authKey"]}\n'
 const page = 'def main(args):\n    return {"body": "hello " + args.get("name", "nobody")}\n'
 
-// Whatever is recorded in the background is there within this time.
+// Everything recorded in the background is visible within this time.
 const DEADLINE = 180_000
 
 async function eventually (what, ask) {
@@ -186,7 +186,7 @@ async function routes () {
   })
   const made = await ow.routes.create({ basepath: '/shop', relpath: '/page', operation: 'GET', action: 'page' })
   assert(made.gwApiUrl, JSON.stringify(made))
-  // Results are JSON unless `responsetype` says otherwise, which the package cannot.
+  // Results are JSON unless `responsetype` is set otherwise, which the package cannot do.
   const answer = await fetch(`${made.gwApiUrl}/page?name=Ada`)
   assert.deepEqual([answer.status, await answer.text()], [200, '{"body":"hello Ada"}'])
   const { apis } = await ow.routes.list()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Calls a platform of its own in every way its description allows, and in many that it does not, with a fixed
-# seed. Fails when an answer is a 5xx, or is not what the description says.
+# Calls a platform, started for this purpose, in every way its description allows, and in many that it does
+# not, with a fixed seed. Fails if an answer is a 5xx or contradicts the description.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root="$PWD"
@@ -17,7 +17,7 @@ fi
 
 BURST_ADMIN_KEY="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
 export BURST_ADMIN_KEY
-# A rate that no run uses up: a 429 would hide what stands behind it.
+# A rate that no run uses up: a 429 would hide other answers.
 dist/bin/burst standalone --port 0 --slots 4 --data "$scratch/data" \
     --set burst.limits.flares-per-minute=1000000 >"$scratch/log" 2>&1 &
 platform=$!
@@ -36,8 +36,8 @@ address="$(sed -n 's/^burst is ready on //p' "$scratch/log")"
 auth="$(sed -n 's/^AUTH=//p' "$scratch/data/properties")"
 export BURST_FUZZ_USER="${auth%%:*}" BURST_FUZZ_KEY="${auth#*:}"
 
-# Something that is there, for calls that need it: a definition that takes any input, a flare, a group to run
-# flares on and one to close.
+# Objects for calls that need existing ones: a definition that takes any input, a flare, a group to run flares
+# on and one to close.
 burst() { dist/bin/burst "$@" --apihost "$address" --auth "$auth"; }
 id() { sed -n "s/.*\"$1\": *\"\([0-9a-f]*\)\".*/\1/p" | head -n 1; }
 burst deploy known dist/examples/noop >/dev/null
@@ -50,10 +50,10 @@ BURST_FUZZ_GROUP="$(burst group open known --size 1 --idle-timeout 1h --output j
 BURST_FUZZ_OTHER_GROUP="$(burst group open known --size 1 --idle-timeout 1h --output json | id groupId)"
 export BURST_FUZZ_FLARE BURST_FUZZ_GROUP BURST_FUZZ_OTHER_GROUP
 
-# Left out: that a call which breaks the description is refused (names may be stricter or laxer than a
-# pattern can say), that one which keeps to it is accepted (packages must be programs, too), and that what was
-# deleted is gone (a revoked namespace is still shown).
-# It leaves notes where it runs.
+# Not checked: that a call which violates the description is refused (names may be stricter or laxer than a
+# pattern can express), that a valid one is accepted (packages must also be programs), and that deleted
+# objects are gone (a revoked namespace is still shown).
+# It writes notes to its working directory.
 cd "$scratch"
 "$venv/bin/schemathesis" --config-file "$root/tests/fuzz/schemathesis.toml" run "$address/api/v1/openapi.yaml" \
     --url "$address" --phases examples,coverage,fuzzing,stateful --max-examples "$examples" --seed 1 \

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The rest of a machine around one command: file systems, a group for itself, a name, a loopback.
+# Sets up the rest of a machine around one command: file systems, a control group, a host name, a
+# loopback interface.
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 parameter() { sed -n "s/.*burst\.$1=\([^ ]*\).*/\1/p" /proc/cmdline; }
 command=$(cat "$(parameter work)/command")

@@ -1,5 +1,6 @@
 #!/bin/busybox sh
-# What the kernel starts first: the machine's files below, memory above.
+# The first process that the kernel starts: mounts the machine's files
+# read-only, with a writable layer in memory.
 busybox=/bin/busybox
 $busybox mount -t proc proc /proc
 $busybox mount -t sysfs sys /sys

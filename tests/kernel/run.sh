@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Runs a command as root on Debian's own kernel, in a virtual machine of QEMU's: what this machine's kernel does not
-# have (control groups of version 2, Landlock) is there. The machine's files are seen read-only, with a layer of memory
-# above them. Emulated, it is some ten times slower than the machine; with ACCELERATOR=kvm it is not, where that works,
-# which it often does not below another hypervisor.
+# Runs a command as root on Debian's own kernel in a QEMU virtual machine, which has features that this machine's
+# kernel lacks (control groups of version 2, Landlock). The machine's files are visible read-only, below a layer in
+# memory. Emulated, it is some ten times slower than the machine; ACCELERATOR=kvm avoids that where it works, which
+# below another hypervisor it often does not.
 #
 #   tests/kernel/run.sh COMMAND [ARGUMENT...]
 set -euo pipefail
 
-# Of Debian 12; what apt has is newer by security fixes alone.
+# Debian 12's kernel; newer versions from apt only add security fixes.
 PACKAGE=linux-image-amd64
 MEMORY=3G
 ACCELERATOR=${ACCELERATOR:-tcg,thread=multi}
@@ -34,7 +34,7 @@ fetch() {
     rm -rf "$cache" && mv "$cache.part" "$cache"
 }
 
-# The first program: it finds the machine's files and hands over to guest.sh.
+# Creates the initial root: its init mounts the machine's files and hands over to guest.sh.
 first() {
     local modules target=$1 module
     modules=$(echo "$cache"/lib/modules/*)
@@ -65,5 +65,5 @@ qemu-system-x86_64 -M pc -accel "$ACCELERATOR" -cpu max -smp 2 -m "$MEMORY" -nog
     -append "console=ttyS0 quiet panic=-1 mitigations=off burst.work=$work burst.kernel=$cache" \
     -virtfs local,path=/,mount_tag=root,security_model=passthrough,readonly=on,multidevs=remap \
     </dev/null | tee "$work/said"
-# The console has carriage returns.
+# The console's lines end in carriage returns.
 grep -q $'^the command has ended with 0\r*$' "$work/said"

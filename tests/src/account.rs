@@ -1,4 +1,4 @@
-//! Who the platform under test is: an ordinary user, also where the tests are root.
+//! The user that the platform under test runs as: an ordinary one, even if the tests run as root.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -11,14 +11,14 @@ use tempfile::TempDir;
 use crate::built;
 use crate::driver::Driver;
 
-/// Of user and group. Nobody has an account of this number, the last that Debian gives to people: so the platform
-/// gets along without a name or a home of its own, too. Not `nobody`, who packs in containers are.
+/// The number of the user and the group. No account has it; it is the last that Debian assigns to people, so this also
+/// tests that the platform works without a user name or a home. It is not `nobody`, which packs in containers run as.
 const NUMBER: u32 = 59_999;
 
-/// What a node needs of the distribution.
+/// The files of the distribution that a node needs.
 const INSTALLED: [&str; 3] = ["bin/burst", "bin/burst-runtime", "lib/burst-standalone.jar"];
 
-/// A user, as nodes are started.
+/// A user that nodes are started as.
 #[derive(Debug, Clone)]
 pub struct Account {
     user: u32,
@@ -28,8 +28,8 @@ pub struct Account {
 }
 
 impl Account {
-    /// One who may do what packs of this kind take. With docker that is to use its daemon, as its users are allowed
-    /// to by a group.
+    /// A user with the permissions that packs of this kind require: with docker, membership of the group that may use
+    /// its daemon.
     #[track_caller]
     pub fn ordinary(driver: Driver) -> Self {
         let groups = match driver.has_containers() {
@@ -43,7 +43,7 @@ impl Account {
         }
     }
 
-    /// Who may do everything, as on a machine that is for packs alone.
+    /// The root user, as on a machine used for packs alone.
     #[track_caller]
     pub fn root() -> Self {
         assert!(
@@ -57,14 +57,13 @@ impl Account {
         }
     }
 
-    /// In another group, by which the firewall knows it. That takes root.
+    /// In another group, by which the firewall recognises it. This requires root.
     pub fn in_group(mut self, group: u32) -> Self {
         self.group = group;
         self
     }
 
-    /// What runs a command as this user: to be put before it. Nothing where the tests themselves are an ordinary
-    /// user's.
+    /// The prefix of a command that runs it as this user. Empty if the tests themselves run as an ordinary user.
     pub fn prefix(&self) -> Vec<String> {
         if !tests_are_root() || self.user == 0 {
             return Vec::new();
@@ -84,7 +83,7 @@ impl Account {
             format!("--reuid={}", self.user),
             format!("--regid={}", self.group),
         ];
-        // A process that changes its user forgets whose death it was to follow.
+        // The kernel clears the parent-death signal of a process that changes its user, so it is set again.
         let rest = [groups, "--pdeathsig=KILL".to_owned()];
         ["setpriv".to_owned()]
             .into_iter()
@@ -94,8 +93,8 @@ impl Account {
     }
 }
 
-/// A new directory that belongs to the platform's user, and that everyone may read: packs in containers run as
-/// another one and mount packages from below.
+/// Creates a directory that belongs to the platform's user and that everyone can read: packs in containers run as
+/// another user and mount packages from below it.
 #[track_caller]
 pub fn directory(prefix: &str) -> TempDir {
     let directory = tempfile::Builder::new().prefix(prefix).tempdir().unwrap();
@@ -103,7 +102,7 @@ pub fn directory(prefix: &str) -> TempDir {
     directory
 }
 
-/// As [`directory`], below another one.
+/// Like [`directory`], below another directory.
 #[track_caller]
 pub fn directory_in(parent: &Path) -> TempDir {
     let directory = tempfile::tempdir_in(parent).unwrap();
@@ -120,13 +119,13 @@ pub fn give(path: &Path) {
     }
 }
 
-/// Options of a `mount` that gives it to the platform's user.
+/// The options of a `mount` that make the platform's user its owner.
 pub fn mount_options() -> String {
     format!("uid={NUMBER},gid={NUMBER}")
 }
 
-/// Where the distribution is for the platform's user: where it was built, or in `home` if he cannot get there, as
-/// when root has the checkout in its own home directory.
+/// Returns the place of the distribution for the platform's user: where it was built, or a copy in `home` if that user
+/// cannot reach it, for example because root has the checkout in its own home directory.
 #[track_caller]
 pub fn installation(home: &Path) -> PathBuf {
     static REACHED: OnceLock<bool> = OnceLock::new();
@@ -156,7 +155,7 @@ pub fn installation(home: &Path) -> PathBuf {
     copy
 }
 
-/// Whether somebody to whom it does not belong gets to a file and reads it.
+/// Returns whether a user who does not own a file can reach and read it.
 fn others_read(file: &Path) -> bool {
     let allows =
         |path: &Path, bits| fs::metadata(path).is_ok_and(|found| found.mode() & bits == bits);

@@ -7,7 +7,7 @@ use crate::api::{END_LIMIT, read_json, told};
 use crate::{Answer, Api, wait};
 
 impl Api {
-    /// Stores an action, in place of another one of this name.
+    /// Stores an action, replacing any other one of this name.
     #[track_caller]
     pub fn put_action(&self, name: &str, action: &Value) {
         let overwrite = Some(true);
@@ -32,26 +32,26 @@ impl Api {
         );
     }
 
-    /// Begins an invocation and gives its id.
+    /// Starts an invocation and returns its id.
     #[track_caller]
     pub fn begin(&self, name: &str, input: &Value) -> String {
         let begun: Value = self.post(&format!("actions/{name}"), input).expect(202);
         begun["activationId"].as_str().unwrap().to_owned()
     }
 
-    /// Invokes an action and waits for the record.
+    /// Invokes an action and waits for the activation record.
     #[track_caller]
     pub fn invoke(&self, name: &str, input: &Value) -> Answer {
         self.post(&format!("actions/{name}?blocking=true"), input)
     }
 
-    /// Invokes an action and waits for the result alone.
+    /// Invokes an action and waits for the result only.
     #[track_caller]
     pub fn invoke_for_result(&self, name: &str, input: &Value) -> Answer {
         self.post(&format!("actions/{name}?blocking=true&result=true"), input)
     }
 
-    /// An activation's record, unless it has not ended.
+    /// Returns an activation's record, none while it has not ended.
     #[track_caller]
     pub fn activation(&self, id: &str) -> Option<Value> {
         match self.client().get_activation(id) {
@@ -60,7 +60,7 @@ impl Api {
         }
     }
 
-    /// The same while controllers are replaced, which lack something for a moment.
+    /// The same while controllers are being replaced, when a request can fail for a moment.
     #[track_caller]
     pub fn activation_amid_faults(&self, id: &str) -> Option<Value> {
         match self.client().get_activation(id) {
@@ -69,7 +69,7 @@ impl Api {
         }
     }
 
-    /// An activation's record, once it has ended.
+    /// Waits until an activation has ended and returns its record.
     #[track_caller]
     pub fn ended_activation(&self, id: &str) -> Value {
         wait::until("the activation ends", END_LIMIT, || {
@@ -83,7 +83,7 @@ impl Api {
         serde_json::from_value(read_json(self.client().list_activations(query))).unwrap()
     }
 
-    /// How many records there are, of one action or of all.
+    /// Returns how many records exist, of one action or of all.
     #[track_caller]
     pub fn count_activations(&self, name: Option<&str>) -> u64 {
         let query = ListActivationsQuery {

@@ -1,4 +1,4 @@
-//! Who administers a platform: makes namespaces, and ends what they have under way.
+//! The administrator of a platform, who creates namespaces and ends what is running in them.
 
 use burst_client::{
     CreateNamespaceQuery, FlareState, ListAllFlaresQuery, ListAllGroupsQuery, ListNamespacesQuery,
@@ -8,10 +8,10 @@ use burst_client::{
 use crate::api::told;
 use crate::{Api, wait};
 
-/// Whose a platform is that nobody has borrowed.
+/// The namespace of the platform's first user, for platforms that are not lent.
 pub const FIRST: &str = "guest";
 
-/// As many as a list may have.
+/// The maximum length of a list.
 const MOST: u32 = 200;
 
 /// The administrator of the platform at an address.
@@ -21,7 +21,7 @@ pub struct Administrator {
 }
 
 impl Administrator {
-    /// With the key that stands in the properties file of who started the platform.
+    /// With the administrator's key from the properties file of the user who started the platform.
     #[track_caller]
     pub fn of(base: &str, properties: &str) -> Self {
         let mut lines = properties.lines();
@@ -31,7 +31,7 @@ impl Administrator {
         }
     }
 
-    /// Makes a namespace.
+    /// Creates a namespace.
     #[track_caller]
     pub fn create(&self, namespace: &str) -> Api {
         let created = self.api.client().create_namespace(
@@ -42,8 +42,8 @@ impl Administrator {
         Api::new(self.api.base(), &told(created).auth)
     }
 
-    /// Revokes all namespaces but the first user's, which ends all that they have under way, and waits until nothing
-    /// is, of anybody's.
+    /// Revokes all namespaces but the first user's, which ends everything that runs in them, and waits until nothing
+    /// runs in any namespace.
     #[track_caller]
     pub fn revoke_all(&self) {
         for namespace in self.namespaces() {
@@ -57,7 +57,7 @@ impl Administrator {
         );
     }
 
-    /// Those of others than the first user that have not been revoked.
+    /// The namespaces that have not been revoked, without the first user's.
     #[track_caller]
     fn namespaces(&self) -> Vec<String> {
         let mut all = Vec::new();
@@ -77,7 +77,7 @@ impl Administrator {
         all.into_iter().map(|it| it.name).collect()
     }
 
-    /// Flares that have not ended and groups that are not closed, and whose they are.
+    /// Flares that have not ended and groups that are not closed, with their namespaces.
     #[track_caller]
     fn under_way(&self) -> Vec<String> {
         let states = [

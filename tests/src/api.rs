@@ -1,4 +1,4 @@
-//! The platform's HTTP API: calls by the client whose answers the tests rely on, and requests of the tests' own.
+//! The platform's HTTP API: typed calls through the client, and raw requests.
 
 use std::fmt::Debug;
 use std::time::Duration;
@@ -32,14 +32,14 @@ pub struct Api {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// Body; null when it is no JSON.
+    /// Body; null if it is not JSON.
     pub json: Value,
     /// Body as it came.
     pub text: String,
 }
 
 impl Answer {
-    /// The body as `T`, of an answer that must have this status.
+    /// Returns the body as `T`, after checking the status.
     #[track_caller]
     pub fn expect<T: DeserializeOwned>(self, status: u16) -> T {
         assert_eq!(self.status, status, "{}", self.text);
@@ -47,8 +47,7 @@ impl Answer {
             .unwrap_or_else(|cause| panic!("not what the API promises: {cause}\n{}", self.text))
     }
 
-    /// Checks that this is a refusal with this status, a sentence and a transaction code, and
-    /// gives the sentence.
+    /// Checks that this is a refusal with this status, a sentence and a transaction code, and returns the sentence.
     #[track_caller]
     pub fn refusal(&self, status: u16) -> String {
         assert_eq!(self.status, status, "{}", self.text);
@@ -59,7 +58,7 @@ impl Answer {
     }
 }
 
-/// The sentence with which a call is refused, which must be with this status and a transaction code.
+/// Returns the sentence of a refusal, and checks that it has this status and a transaction code.
 #[track_caller]
 pub fn refused<T: Debug>(answer: Result<T, Error>, status: u16) -> String {
     match answer {
@@ -85,14 +84,14 @@ fn explains(sentence: &str, code: &str) {
     assert!(!code.is_empty(), "no transaction code: {sentence}");
 }
 
-/// What an answer that must be good says.
+/// Returns the content of a successful answer.
 #[track_caller]
 pub(crate) fn told<T: DeserializeOwned>(answer: Result<burst_client::Answer<T>, Error>) -> T {
     let read = answer.and_then(|answer| answer.read());
     read.unwrap_or_else(|cause| panic!("{cause}"))
 }
 
-/// All that an answer that must be good says, with what the client does not know.
+/// Returns the whole content of a successful answer, including fields that the client does not know.
 #[track_caller]
 pub fn read_json<T>(answer: Result<burst_client::Answer<T>, Error>) -> Value {
     let answer = answer.unwrap_or_else(|cause| panic!("{cause}"));
@@ -109,7 +108,7 @@ impl Api {
         }
     }
 
-    /// The client below.
+    /// The underlying client.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -161,7 +160,7 @@ impl Api {
         self.send(self.request(Method::GET, &format!("namespaces/_/{path}")))
     }
 
-    /// Reads an answer without keeping it, however long it is; how long that was.
+    /// Reads an answer of any length without keeping it, and returns its length in bytes.
     #[track_caller]
     pub fn length(&self, path: &str) -> u64 {
         let request = self.request(Method::GET, &format!("namespaces/_/{path}"));
@@ -179,7 +178,7 @@ impl Api {
         )
     }
 
-    /// Deploys an executable or a zip, in place of what is deployed under this name.
+    /// Deploys an executable or a zip, replacing what is deployed under this name.
     #[track_caller]
     pub fn deploy(&self, name: &str, code: &[u8]) {
         let overwrite = Some(true);
@@ -187,46 +186,46 @@ impl Api {
         told(self.client.deploy(name, &query, &package::definition(code)));
     }
 
-    /// Starts a flare and gives its id.
+    /// Starts a flare and returns its id.
     #[track_caller]
     pub fn flare(&self, name: &str, body: &Value) -> String {
         told(self.client.flare(name, body)).flare_id
     }
 
-    /// Starts a flare on a platform that may be broken, and gives its id if it was accepted.
+    /// Starts a flare on a platform that may be broken, and returns its id if it was accepted.
     pub fn try_flare(&self, name: &str, body: &Value) -> Option<String> {
         Some(self.client.flare(name, body).ok()?.read().ok()?.flare_id)
     }
 
-    /// Opens a group on a platform that may be broken, and gives its id if it was accepted.
+    /// Opens a group on a platform that may be broken, and returns its id if it was accepted.
     pub fn try_group(&self, body: &Value) -> Option<String> {
         Some(self.client.open_group(body).ok()?.read().ok()?.group_id)
     }
 
-    /// Starts a flare on a group that may be over, of a platform that may be broken, and gives its id if it was
+    /// Starts a flare on a group that may have ended, on a platform that may be broken, and returns its id if it was
     /// accepted.
     pub fn try_flare_on(&self, group: &str, body: &Value) -> Option<String> {
         let accepted = self.client.flare_on_group(group, body);
         Some(accepted.ok()?.read().ok()?.flare_id)
     }
 
-    /// Asks for a flare's end. Whether that came in time, or arrived at all, is not promised.
+    /// Requests a flare's cancellation. The request may be too late or may not arrive at all.
     pub fn try_cancel(&self, id: &str) {
         let _ = self.client.cancel_flare(id);
     }
 
-    /// The machines, of a platform that may be broken.
+    /// Lists the machines of a platform that may be broken.
     pub fn try_invokers(&self) -> Option<Vec<Invoker>> {
         self.client.list_invokers().ok()?.read().ok()
     }
 
-    /// Runs a flare of `size` equal workers to its end.
+    /// Runs a flare of `size` equal workers to completion.
     #[track_caller]
     pub fn run(&self, name: &str, size: u32, input: &Value) -> Flare {
         self.flare_to_end(name, &json!({"size": size, "params": input}))
     }
 
-    /// Starts a flare and waits for its end.
+    /// Starts a flare and waits until it ends.
     #[track_caller]
     pub fn flare_to_end(&self, name: &str, body: &Value) -> Flare {
         let flare = self.flare_and_wait(name, body);
@@ -236,8 +235,8 @@ impl Api {
         }
     }
 
-    /// Starts a flare and waits for its end, for as long as the platform lets a request wait: to look at it again and
-    /// again costs both more than most flares do.
+    /// Starts a flare and waits until it ends, or as long as the platform lets a request wait. Polling would cost both
+    /// sides more than most flares do.
     #[track_caller]
     pub fn flare_and_wait(&self, name: &str, body: &Value) -> Flare {
         let waited = self.client.flare_and_wait(name, body);
@@ -260,7 +259,7 @@ impl Api {
         told(self.client.cancel_flare(id));
     }
 
-    /// Waits for a flare's end.
+    /// Waits until a flare ends.
     #[track_caller]
     pub fn ended(&self, id: &str) -> Flare {
         let look = || self.status(id);
@@ -268,7 +267,7 @@ impl Api {
         wait::until_seen("the flare ends", END_LIMIT, look, ended)
     }
 
-    /// Waits until a flare is in `state`, and fails when it ended in another one.
+    /// Waits until a flare is in `state`, and fails if it ended in another one.
     #[track_caller]
     pub fn in_state(&self, id: &str, state: &str) -> Flare {
         let seen = wait::until_seen(
@@ -322,7 +321,7 @@ impl Api {
         self.logs_since(id, worker, None)
     }
 
-    /// What one worker wrote since an answer whose `next` this is.
+    /// The lines that one worker wrote since an answer with this `next`.
     #[track_caller]
     pub fn logs_since(&self, id: &str, worker: u32, from: Option<u64>) -> Logs {
         let query = GetLogsQuery {
@@ -332,14 +331,14 @@ impl Api {
         told(self.client.get_logs(id, &query).and_then(Body::text))
     }
 
-    /// What the workers did when.
+    /// The phases of the workers.
     #[track_caller]
     pub fn timeline(&self, id: &str) -> Timeline {
         told(self.client.get_timeline(id))
     }
 
-    /// When a flare's time is up: its time-out counts from the reservation of its slots, with which
-    /// the phase `invocation` ends.
+    /// The time at which a flare times out: its timeout counts from the reservation of its slots, which ends the phase
+    /// `invocation`.
     #[track_caller]
     pub fn deadline(&self, flare: &Flare) -> u64 {
         let timeline = self.timeline(&flare.flare_id);
@@ -354,7 +353,7 @@ impl Api {
         told(self.client.list_invokers())
     }
 
-    /// Slots no flare holds.
+    /// Slots that no flare holds.
     #[track_caller]
     pub fn free_slots(&self) -> u32 {
         self.invokers()
@@ -363,7 +362,7 @@ impl Api {
             .sum()
     }
 
-    /// Packs that are kept for the next flare.
+    /// Packs that are kept warm for the next flare.
     #[track_caller]
     pub fn warm_packs(&self) -> u32 {
         self.invokers()
@@ -372,7 +371,7 @@ impl Api {
             .sum()
     }
 
-    /// Containers that wait for any definition.
+    /// Pre-warmed containers, which any definition can use.
     #[track_caller]
     pub fn prewarmed_packs(&self) -> u32 {
         self.invokers()

@@ -1,4 +1,4 @@
-//! Every backend there is, each with its server.
+//! All kinds of backends, each with its server.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::{Settings, built};
 
-/// The kinds of backends, as the built runtime says.
+/// The kinds of backends that the built runtime reports.
 #[track_caller]
 pub fn kinds() -> Vec<String> {
     #[derive(Deserialize)]
@@ -20,10 +20,10 @@ pub fn kinds() -> Vec<String> {
     description.backends
 }
 
-/// One of a kind, with its server at one of this machine's addresses, if it has any.
+/// A backend of one kind, with its server, if it has one, at one of this machine's addresses.
 pub struct Backend {
     kind: String,
-    /// Runs until it is dropped.
+    /// The server, which runs until it is dropped.
     pub server: Option<Box<dyn BackendServer>>,
 }
 
@@ -34,19 +34,19 @@ impl Backend {
         Self { kind, server }
     }
 
-    /// One of each kind, with their servers.
+    /// One backend of each kind, with their servers.
     pub fn all(host: &str) -> Vec<Self> {
         let kinds = kinds().into_iter();
         kinds.map(|kind| Self::start(kind, host)).collect()
     }
 
-    /// What flares name it by.
+    /// The name by which flares select it.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 }
 
-/// The settings with all of these for flares that name one.
+/// The settings with all of these backends, for flares that select one by name.
 pub fn offered(backends: &[Backend], settings: Settings) -> Settings {
     (backends.iter()).fold(
         settings,

@@ -1,4 +1,4 @@
-//! Who has a platform that others have had before, and will: in a namespace and a directory of its own.
+//! The borrower of a platform that is lent to one test after another, with a namespace and a directory of its own.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -16,12 +16,12 @@ pub(crate) struct Borrower {
     namespace: String,
     api: Api,
     scratch: TempDir,
-    /// Bytes that the platform had said before.
+    /// How many bytes the platform had logged before.
     said: usize,
 }
 
 impl Borrower {
-    /// Of a platform at `base`, where its first user's properties file has this text.
+    /// A borrower of the platform at `base`; `properties` is the text of its first user's properties file.
     #[track_caller]
     pub fn new(base: &str, properties: &str, home: &Path, said: usize) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -56,12 +56,12 @@ impl Borrower {
         self.scratch.path()
     }
 
-    /// As the platform's first user has one.
+    /// The borrower's properties file, like the one of the platform's first user.
     pub fn properties(&self) -> PathBuf {
         self.scratch().join("properties")
     }
 
-    /// What of all that the platform has said it has said since.
+    /// The part of the platform's output that was written since the loan began.
     pub fn since<'a>(&self, said: &'a str) -> &'a str {
         said.get(self.said..).unwrap_or_default()
     }

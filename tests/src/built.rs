@@ -1,4 +1,4 @@
-//! Where the things under test were built, and what to run when they were not.
+//! The locations of the built artefacts under test, with a hint on what to run if they are missing.
 
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,9 @@ pub fn program(name: &str) -> PathBuf {
     dist(&format!("examples/{name}"))
 }
 
-/// The environment in which users' crates are built: what they have in common is compiled once, soon rather than
-/// well, and without a network. They have it in common if it is compiled in the same way, of this workspace or not.
+/// The environment in which users' crates are built: dependencies they share are compiled only once, quickly rather
+/// than optimised, and without a network. They are shared only if they are compiled with the same settings, in this
+/// workspace or outside it.
 pub fn as_users_build() -> [(&'static str, String); 4] {
     let target = repository().join("target/users");
     [
@@ -50,7 +51,7 @@ mod tests {
         let (programs, files): (Vec<_>, Vec<_>) = fs::read_dir(&tests)
             .unwrap()
             .map(|it| it.unwrap().path())
-            // A directory with a main file is a program of its own, that `make test` does not run.
+            // A directory with a main file is a separate program, which `make test` does not run.
             .filter(|it| !it.join("main.rs").exists())
             .partition(|it| {
                 let file = it.file_name().unwrap().to_str().unwrap();

@@ -1,4 +1,4 @@
-//! Certificates of authorities of one's own.
+//! Certificates from test authorities.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -11,7 +11,7 @@ use rcgen::{
 
 use crate::{command, wait};
 
-/// Who signs certificates.
+/// A certificate authority.
 #[derive(Debug)]
 pub struct Authority {
     directory: PathBuf,
@@ -19,7 +19,7 @@ pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// A key as the nodes of a cluster share it, for whom the directory belongs to.
+/// Creates a key for the nodes of a cluster to share, owned by the owner of the directory.
 #[track_caller]
 pub fn cluster_key(directory: &Path) -> PathBuf {
     let made = rcgen::generate_simple_self_signed(Vec::new()).unwrap();
@@ -43,7 +43,7 @@ pub struct Certified {
 }
 
 impl Authority {
-    /// One that keeps its files in this directory.
+    /// Creates an authority that keeps its files in this directory.
     #[track_caller]
     pub fn new(directory: &Path, name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -57,7 +57,7 @@ impl Authority {
         }
     }
 
-    /// A certificate for this machine, of a key of an elliptic curve.
+    /// Issues a certificate for this machine, with an elliptic-curve key.
     #[track_caller]
     pub fn certify(&self, name: &str) -> Certified {
         self.certify_key(
@@ -67,7 +67,8 @@ impl Authority {
         )
     }
 
-    /// A certificate of an RSA key, as nodes need it, with these names beside its subject's own.
+    /// Issues a certificate with an RSA key, as nodes require, for these names in addition to its
+    /// subject's.
     #[track_caller]
     pub fn certify_node(&self, name: &str, names: &[&str]) -> Certified {
         let mut openssl = Command::new("openssl");

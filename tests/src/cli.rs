@@ -7,10 +7,10 @@ use std::time::Duration;
 use crate::command::{self, Finished};
 use crate::{Api, built};
 
-/// Enough for `deploy` to build a crate that shares nothing with what is built already.
+/// Enough for `deploy` to build a crate that shares nothing with what is already built.
 const LIMIT: Duration = Duration::from_secs(900);
 
-/// Who runs it, and against which platform.
+/// The user who runs it, and the platform it runs against.
 #[derive(Debug, Clone)]
 pub struct Cli {
     apihost: Option<String>,
@@ -20,8 +20,8 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// The platform's first user, by environment variables; the properties file of whoever runs
-    /// the tests is neither read nor written.
+    /// Runs as the platform's first user, set by environment variables; the properties file of the
+    /// user who runs the tests is neither read nor written.
     pub fn of(api: &Api, scratch: &Path) -> Self {
         Self {
             apihost: Some(api.base().to_owned()),
@@ -31,7 +31,7 @@ impl Cli {
         }
     }
 
-    /// Another properties file, and nothing from the environment.
+    /// Uses another properties file, and nothing from the environment.
     pub fn properties(mut self, file: impl Into<PathBuf>) -> Self {
         self.apihost = None;
         self.auth = None;
@@ -39,25 +39,25 @@ impl Cli {
         self
     }
 
-    /// Other credentials.
+    /// Uses other credentials.
     pub fn auth(mut self, auth: &str) -> Self {
         self.auth = Some(auth.to_owned());
         self
     }
 
-    /// Another place.
+    /// Uses another API host.
     pub fn apihost(mut self, apihost: &str) -> Self {
         self.apihost = Some(apihost.to_owned());
         self
     }
 
-    /// Runs it to its end.
+    /// Runs it to completion.
     #[track_caller]
     pub fn run(&self, arguments: &[&str]) -> Finished {
         command::run(&mut self.command(arguments), LIMIT)
     }
 
-    /// Starts it and lets it run.
+    /// Starts it without waiting.
     #[track_caller]
     pub fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments)

@@ -1,4 +1,4 @@
-//! A clock of a node's own, which can be set while it runs.
+//! A clock for a single node, which can be set while it runs.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -7,9 +7,8 @@ use std::process::Command;
 
 use crate::{command, wait};
 
-/// What a node is told the time of day is. What is measured by clocks that nobody sets is not touched
-/// (libfaketime, which could do this, makes a JVM's waits end at once), nor what the node starts: packs
-/// go by the machine's clock.
+/// The time of day as one node sees it. Monotonic clocks are not affected (libfaketime, which could do this, makes a
+/// JVM's waits end immediately), nor are the processes that the node starts: packs use the machine's clock.
 #[derive(Debug)]
 pub struct Clock {
     file: PathBuf,
@@ -17,7 +16,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// One that is right, called `name`, with its files in `scratch`. It needs a C compiler.
+    /// Creates a clock that shows the right time, called `name`, with its files in `scratch`. This needs a C compiler.
     #[track_caller]
     pub fn new(name: &str, scratch: &Path) -> Self {
         let file = scratch.join(format!("{name}.clock"));
@@ -37,15 +36,15 @@ impl Clock {
         Self { file, library }
     }
 
-    /// From now on it is ahead by so many seconds.
+    /// Sets the clock this many seconds ahead from now on.
     #[track_caller]
     pub fn set(&self, ahead: i64) {
-        // In place: the node has the file mapped.
+        // Written in place, as the node has mapped the file.
         let file = File::options().write(true).open(&self.file).unwrap();
         file.write_all_at(&ahead.to_ne_bytes(), 0).unwrap();
     }
 
-    /// What runs a command by this clock: to be put before it.
+    /// The prefix of a command that runs it with this clock.
     pub fn prefix(&self) -> Vec<String> {
         vec![
             "env".into(),

@@ -1,11 +1,11 @@
-//! The work function of `tests/programs/collectives`, which calls every operation of its workers.
+//! The work function of `tests/programs/collectives`, which calls every collective operation.
 
 use crate::Api;
 
 /// Name under which it is deployed.
 pub const NAME: &str = "collectives";
 
-/// The methods that it calls, in its order.
+/// The methods that it calls, in order.
 const OPERATIONS: [&str; 22] = [
     "barrier",
     "broadcast",
@@ -31,7 +31,7 @@ const OPERATIONS: [&str; 22] = [
     "split",
 ];
 
-/// Every worker of a flare that succeeded has called all of them.
+/// Checks that every worker of a flare has called all of them.
 #[track_caller]
 pub fn all_called(api: &Api, flare: &str) {
     for output in api.result(flare).outputs {

@@ -1,4 +1,4 @@
-//! What the kernel counts the packs of sandboxes by.
+//! The control groups by which the kernel accounts for the packs of sandboxes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use crate::{built, command};
 
-/// Below the root of a hierarchy: deeper than any system puts a platform.
+/// Search depth below the root of a hierarchy: deeper than any system places a platform.
 const DEPTH: u32 = 6;
 
-/// Names of the control groups that belong to this invoker, in whatever hierarchy.
+/// Names of the control groups that belong to this invoker, in any hierarchy.
 pub fn of(owner: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     look(
@@ -31,7 +31,7 @@ pub fn remove(owner: &str) {
 }
 
 fn look(directory: &Path, prefix: &str, depth: u32, found: &mut BTreeSet<String>) {
-    // Groups come and go while they are looked for.
+    // Groups can appear and disappear during the search.
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;

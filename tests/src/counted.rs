@@ -1,5 +1,5 @@
-//! Flares of the work function that notes each of its runs: what they are to put out, and how often each worker ran,
-//! both known without the platform.
+//! Flares of the work function that records each of its runs. Their expected outputs, and how often each worker ran,
+//! are known without asking the platform.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +16,11 @@ pub const NAME: &str = "counted";
 /// More workers than any of these flares has.
 const MOST: u64 = 1000;
 
-/// The file in which runs are noted.
+/// The file in which runs are recorded.
 #[derive(Debug, Clone)]
 pub struct Runs(PathBuf);
 
-/// Deploys it. What runs is noted in a file that packs reach which are processes.
+/// Deploys it. Runs are recorded in a file that only packs that are processes can reach.
 #[track_caller]
 pub fn deploy(cluster: &Cluster) -> Runs {
     cluster.deploy(NAME);
@@ -44,7 +44,7 @@ impl Runs {
     }
 }
 
-/// A flare that is wanted.
+/// A flare to be started, with its expected result.
 #[derive(Debug, Clone)]
 pub struct Order {
     number: u64,
@@ -57,7 +57,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// The flare of this number, with so many workers that end at once. No two of a test have the same number.
+    /// The flare with this number, of `size` workers that end immediately. Flares of one test have different numbers.
     pub fn new(number: u64, size: u32) -> Self {
         Self {
             number,
@@ -70,31 +70,31 @@ impl Order {
         }
     }
 
-    /// Each worker takes so long.
+    /// Makes each worker take this many milliseconds.
     pub fn millis(mut self, millis: u64) -> Self {
         self.millis = millis;
         self
     }
 
-    /// Each worker ends once this file is there.
+    /// Makes each worker end once this file exists.
     pub fn until(mut self, file: &Path) -> Self {
         self.until = Some(file.to_owned());
         self.millis(LONG)
     }
 
-    /// This worker fails in place of ending.
+    /// Makes this worker fail.
     pub fn fails(mut self, worker: u32) -> Self {
         self.fails = Some(worker);
         self
     }
 
-    /// Each worker puts out so many letters, too.
+    /// Makes each worker also put out this many letters.
     pub fn letters(mut self, count: usize) -> Self {
         self.letters = count;
         self
     }
 
-    /// An option of the request.
+    /// Sets an option of the request.
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.options[name] = value.into();
         self
@@ -105,24 +105,24 @@ impl Order {
         self.number
     }
 
-    /// How many workers it has.
+    /// The number of its workers.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// What its workers are noted by.
+    /// The numbers under which its workers are recorded.
     pub fn workers(&self) -> impl Iterator<Item = u64> + use<> {
         let first = self.number * MOST;
         first..first + u64::from(self.size)
     }
 
-    /// The worker that is to fail, and what it says then.
+    /// The worker that fails, with its error message.
     pub fn failure(&self) -> Option<(u32, String)> {
         let worker = self.fails?;
         Some((worker, format!("flare {} was to fail", self.number)))
     }
 
-    /// The request.
+    /// The body of the request.
     pub fn body(&self, runs: &Runs) -> Value {
         let input = |(worker, n): (u32, u64)| {
             let failure = self.failure().filter(|(who, _)| *who == worker);

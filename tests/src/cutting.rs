@@ -1,4 +1,4 @@
-//! Somebody between a client and its platform who ends connections.
+//! A proxy between a client and its platform that cuts connections.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,20 +6,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Passes on what comes, and ends the first connections once the platform has answered, without its answer.
+/// A proxy that forwards everything, but cuts the first connections once the platform has answered, without passing on
+/// the answer.
 pub struct Cutter {
     address: String,
     left: Arc<AtomicUsize>,
 }
 
 impl Cutter {
-    /// One in front of the platform at this address, which cuts so many connections.
+    /// Starts a proxy in front of the platform at this address, which cuts the first `cuts` connections.
     pub fn before(platform: &str, cuts: usize) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let (platform, left) = (platform.to_owned(), Arc::new(AtomicUsize::new(cuts)));
         let cuts = Arc::clone(&left);
-        // It ends with the test's process.
+        // The thread ends with the test's process.
         thread::spawn(move || {
             for client in listener.incoming() {
                 let (client, platform, cuts) = (client.unwrap(), platform.clone(), cuts.clone());
@@ -40,7 +41,7 @@ impl Cutter {
     }
 }
 
-/// One connection: one exchange whose answer is lost, or all of them.
+/// Handles one connection: a single exchange whose answer is lost, or all exchanges.
 fn pass(client: &TcpStream, platform: &str, cuts: &AtomicUsize) {
     let platform = TcpStream::connect(platform).unwrap();
     let cut = |left: usize| left.checked_sub(1);
@@ -63,7 +64,7 @@ fn pass(client: &TcpStream, platform: &str, cuts: &AtomicUsize) {
     });
 }
 
-/// A head, and as much body as that says.
+/// Reads a head, and a body of the length that it states.
 fn message(from: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut message = Vec::new();
     while !message.ends_with(b"\r\n\r\n") {

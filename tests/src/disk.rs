@@ -1,4 +1,4 @@
-//! What lies below a directory, and a disk that is soon full.
+//! The files below a directory, and a disk that fills up quickly.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,8 @@ use std::process::Command;
 
 use crate::{account, command, wait};
 
-/// All files below a directory. Those of packs that end meanwhile may be gone once they are looked at, as may be
-/// directories.
+/// All files below a directory. Files of packs that end during the search, and directories, may have been removed by
+/// the time they are looked at.
 pub fn files_below(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
@@ -23,15 +23,15 @@ pub fn files_below(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A small file system of its own over a directory; dropping it unmounts it.
+/// A small file system mounted over a directory; dropping it unmounts it.
 #[derive(Debug)]
 pub struct SmallDisk(String);
 
-/// What takes all that is left of a disk.
+/// The file that takes up all remaining space of a disk.
 const FILLING: &str = "filling";
 
 impl SmallDisk {
-    /// Mounts one of that many mebibytes. It needs root.
+    /// Mounts a file system of this many mebibytes. This needs root.
     #[track_caller]
     pub fn over(directory: &Path, size: u32) -> Self {
         let place = directory.to_str().unwrap().to_owned();
@@ -40,7 +40,7 @@ impl SmallDisk {
         Self(place)
     }
 
-    /// Takes all the room there is.
+    /// Fills all remaining space.
     #[track_caller]
     pub fn fill(&self) {
         let mut file = fs::File::create(Path::new(&self.0).join(FILLING)).unwrap();
@@ -48,13 +48,13 @@ impl SmallDisk {
         assert_eq!(failure.kind(), io::ErrorKind::StorageFull, "{failure}");
     }
 
-    /// Gives back what [`SmallDisk::fill`] took.
+    /// Frees the space that [`SmallDisk::fill`] took.
     #[track_caller]
     pub fn free(&self) {
         fs::remove_file(Path::new(&self.0).join(FILLING)).unwrap();
     }
 
-    /// There is room now.
+    /// Enlarges the file system.
     #[track_caller]
     pub fn grow(&self) {
         mount(&["-o", "remount,size=256m", &self.0]);

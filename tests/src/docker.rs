@@ -1,4 +1,4 @@
-//! What the docker tests need to know of the docker daemon.
+//! What the docker tests need from the docker daemon.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -10,8 +10,7 @@ use crate::{command, wait};
 
 const LIMIT: Duration = wait::SOON;
 
-/// Runs `docker` and gives its standard output; without a daemon the test fails and says how to
-/// start one.
+/// Runs `docker` and returns its standard output; without a daemon, the test fails with a hint on how to start one.
 #[track_caller]
 pub fn docker(arguments: &[&str]) -> String {
     let finished = command::run(Command::new("docker").args(arguments), LIMIT);
@@ -46,7 +45,7 @@ pub fn containers_mentioning(text: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Whether a container keeps a platform's network of packs, and is none itself.
+/// Returns whether a container holds a platform's network for packs, and is not a pack itself.
 pub fn keeps_network(container: &Value) -> bool {
     !container["Config"]["Labels"]["burst.network"].is_null()
 }
@@ -58,13 +57,13 @@ pub fn networks_of(owner: &str) -> Vec<String> {
     listed.lines().map(str::to_owned).collect()
 }
 
-/// Removes a network; one that is gone already is fine.
+/// Removes a network; a missing one is not an error.
 pub fn remove_network(name: &str) {
     command::run(Command::new("docker").args(["network", "rm", name]), LIMIT);
 }
 
-/// Whether Docker takes a network for one in use though nothing is on it, and will until it is started anew: when many
-/// containers end at once its version 20 sometimes counts one too few of them.
+/// Returns whether Docker considers a network in use although nothing is attached to it, which lasts until the daemon
+/// is restarted: when many containers end at once, version 20 sometimes counts one too few.
 pub fn miscounts(network: &str) -> bool {
     let remove = ["network", "rm", network];
     let refused = command::run(Command::new("docker").args(remove), LIMIT);
@@ -87,7 +86,7 @@ pub fn id(container: &Value) -> String {
     container["Id"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Removes a container by force; one that is gone already is fine.
+/// Removes a container by force; a missing one is not an error.
 pub fn remove(container: &str) {
     command::run(
         Command::new("docker").args(["rm", "--force", container]),
@@ -95,14 +94,14 @@ pub fn remove(container: &str) {
     );
 }
 
-/// Removes an image; one that is not there is fine.
+/// Removes an image; a missing one is not an error.
 pub fn remove_image(name: &str) {
     let mut remove = Command::new("docker");
     command::run(remove.args(["rmi", "--force", name]), LIMIT);
 }
 
-/// The address at which containers on the default bridge reach this machine. Some daemons tell only
-/// the subnet, of which the bridge has the first address.
+/// The address at which containers on the default bridge reach this machine. Some daemons report only the subnet, whose
+/// first address is the bridge's.
 #[track_caller]
 pub fn bridge_gateway() -> String {
     let format = "{{range .IPAM.Config}}{{.Gateway}} {{.Subnet}}{{end}}";
@@ -118,7 +117,7 @@ pub fn bridge_gateway() -> String {
     Ipv4Addr::from_bits(network.to_bits() + 1).to_string()
 }
 
-/// One container as JSON; none when it has gone in the meantime.
+/// Returns one container as JSON; none if it has been removed in the meantime.
 fn inspect(container: &str) -> Option<Value> {
     let finished = command::run(Command::new("docker").args(["inspect", container]), LIMIT);
     let shown: Value = serde_json::from_str(&finished.stdout).ok()?;

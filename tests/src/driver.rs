@@ -1,20 +1,21 @@
-//! What packs can be, and how each kind differs from the others: the compiler asks for a new one's answers here.
+//! The drivers of packs, and how each differs from the others: for a new one, the compiler demands an answer to each
+//! question here.
 
 use crate::docker;
 
-/// What a pack is.
+/// The driver that packs run with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     /// A child process.
     Process,
-    /// Processes shut in by the kernel.
+    /// Processes isolated by the kernel.
     Sandbox,
     /// A docker container.
     Docker,
 }
 
 impl Driver {
-    /// Each that a machine can have.
+    /// All drivers that work on a single machine.
     pub const ALL: [Self; 3] = [Self::Process, Self::Sandbox, Self::Docker];
 
     /// Its name in the settings.
@@ -26,7 +27,7 @@ impl Driver {
         }
     }
 
-    /// Whether its packs are shut in; those that are not see what their user has on this machine.
+    /// Whether its packs are isolated; others see everything that their user has on this machine.
     pub fn isolates(self) -> bool {
         match self {
             Self::Process => false,
@@ -34,7 +35,7 @@ impl Driver {
         }
     }
 
-    /// Whether its packs are containers of Docker's, on networks of Docker's.
+    /// Whether its packs are Docker containers, on Docker networks.
     pub fn has_containers(self) -> bool {
         match self {
             Self::Process | Self::Sandbox => false,
@@ -42,7 +43,7 @@ impl Driver {
         }
     }
 
-    /// Whether its packs have control groups that an invoker makes, where it is root's.
+    /// Whether an invoker that runs as root creates control groups for its packs.
     pub fn has_control_groups(self) -> bool {
         match self {
             Self::Process | Self::Docker => false,
@@ -59,7 +60,7 @@ impl Driver {
         }
     }
 
-    /// Fails the test unless packs of it can be run here.
+    /// Fails the test unless its packs can be run here.
     #[track_caller]
     pub(crate) fn require(self) {
         if self.has_containers() {

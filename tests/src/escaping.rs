@@ -1,11 +1,11 @@
-//! The work function that tries to break out.
+//! The work function that tries to break out of its pack.
 
 use crate::{Loan, Platform, Settings, built};
 
-/// What it is deployed as.
+/// The name under which it is deployed.
 pub const NAME: &str = "escaping";
 
-/// A platform that has it.
+/// Starts a platform on which it is deployed.
 #[track_caller]
 pub fn start(settings: Settings) -> Platform {
     let platform = Platform::start(settings);
@@ -13,7 +13,7 @@ pub fn start(settings: Settings) -> Platform {
     platform
 }
 
-/// As [`start`], of those that are lent.
+/// Like [`start`], with a lent platform.
 #[track_caller]
 pub fn lent(settings: Settings) -> Loan {
     let platform = Platform::lent(settings);

@@ -10,10 +10,10 @@ use burst_client::Flare;
 /// Name under which it is deployed.
 pub const NAME: &str = "failing";
 
-/// The line the chosen worker writes right before it does what it was told.
+/// The line that the chosen worker writes right before it does what its input asks for.
 pub const MARK: &str = "now: ";
 
-/// A time-out longer than any test lasts, in milliseconds: what ends such a flare is the fault.
+/// A timeout longer than any test lasts, in milliseconds: only the fault can end such a flare.
 pub const LONG: u64 = 600_000;
 
 /// Deploys it, built already, with the CLI.
@@ -22,7 +22,7 @@ pub fn deploy(platform: &Platform) {
     deploy_as(platform, NAME, &[]);
 }
 
-/// Deploys it under another name and with more flags.
+/// Deploys it under another name and with additional flags.
 #[track_caller]
 pub fn deploy_as(platform: &Platform, name: &str, flags: &[&str]) {
     let program = built::program(NAME);
@@ -31,7 +31,7 @@ pub fn deploy_as(platform: &Platform, name: &str, flags: &[&str]) {
     platform.cli(&arguments).exits(0);
 }
 
-/// A flare whose workers [`hold`], with a [`LONG`] time-out.
+/// The request of a flare whose workers [`hold`], with a [`LONG`] timeout.
 pub fn holding(size: u32, millis: u64) -> Value {
     json!({"size": size, "params": hold(millis), "timeout": LONG})
 }
@@ -52,28 +52,29 @@ pub fn input(how: &str, who: u32) -> Value {
     json!({"how": how, "who": who})
 }
 
-/// Input that makes every worker succeed at once.
+/// Input that makes every worker succeed immediately.
 pub fn succeed() -> Value {
     json!({"how": "succeed"})
 }
 
-/// Input that makes every worker say how often it was called on its group, and in which process.
+/// Input that makes every worker report how often it was called on its group, and in which process.
 pub fn count() -> Value {
     json!({"how": "count"})
 }
 
-/// Input that makes every worker say which process it is in, and in a line each a hash of
-/// every environment variable.
+/// Input that makes every worker report its process, and a hash of every environment variable, one
+/// per line.
 pub fn variables() -> Value {
     json!({"how": "variables"})
 }
 
-/// Input that makes every worker run for so many milliseconds, awake, and succeed.
+/// Input that makes every worker run for this many milliseconds, busy, and succeed.
 pub fn hold(millis: u64) -> Value {
     json!({"how": "hold", "millis": millis})
 }
 
-/// As [`hold`], and shorter when this file is there, which packs that are processes see.
+/// Like [`hold`], but workers end early if this file appears, which only packs that are processes
+/// can see.
 pub fn hold_until(file: &Path, millis: u64) -> Value {
     json!({"how": "hold", "millis": millis, "file": file})
 }

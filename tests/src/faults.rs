@@ -1,4 +1,4 @@
-//! What can break in a cluster, and how it is mended.
+//! The faults that a cluster can have, and how each is repaired.
 
 use std::thread;
 use std::time::Duration;
@@ -7,33 +7,33 @@ use rustix::process::Signal;
 
 use crate::{Cluster, node, wait};
 
-/// A fault, with what it strikes.
+/// A fault and its target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `kill -9` of the runtime of this invoker's pack with the most workers, if any has some.
+    /// `kill -9` of the runtime of this invoker's busiest pack, if any pack has workers.
     Pack(usize),
-    /// `kill -9`, and a new start.
+    /// `kill -9` and a restart.
     Invoker(usize),
-    /// It stands still for so many seconds.
+    /// The invoker is paused for this many seconds.
     PausedInvoker(usize, u64),
-    /// Nothing reaches the invoker, and nothing comes from it, for so many seconds.
+    /// All traffic to and from the invoker is dropped for this many seconds.
     Partition(usize, u64),
-    /// `kill -9` of the controller that has the scheduler, and a new start.
+    /// `kill -9` of the controller that runs the scheduler, and a restart.
     Scheduler,
-    /// The controller that has the scheduler stands still until another has it. Excluded, it ends, and is
-    /// started anew.
+    /// The controller that runs the scheduler is paused until another has taken over. Being excluded from the cluster,
+    /// it ends, and is restarted.
     PausedScheduler,
-    /// `kill -9` of a controller that has not, and a new start.
+    /// `kill -9` of a controller that does not run the scheduler, and a restart.
     OtherController,
-    /// `kill -9` of all controllers, and a new start.
+    /// `kill -9` of all controllers, and a restart.
     Controllers,
-    /// `kill -9` of PostgreSQL, and a new start after so many seconds.
+    /// `kill -9` of PostgreSQL, and a restart after this many seconds.
     Database(u64),
 }
 
 impl Fault {
-    /// Breaks it, mends it, and waits until all nodes are up and known to each other; a controller that ends by itself
-    /// meanwhile is started again.
+    /// Applies the fault, repairs it, and waits until all nodes are up and know each other; a controller that ends by
+    /// itself in the meantime is restarted.
     #[track_caller]
     pub fn strike(self, cluster: &mut Cluster) {
         println!("{self:?}");
@@ -99,7 +99,7 @@ fn restart(cluster: &mut Cluster, controllers: &[usize]) {
     cluster.start_controllers(controllers);
 }
 
-/// The length of a fault is part of it, nothing is synchronised by it.
+/// Sleeps for the length of a fault, which is part of the fault; nothing is synchronised by it.
 fn lasts(seconds: u64) {
     thread::sleep(Duration::from_secs(seconds));
 }

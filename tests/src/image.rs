@@ -1,4 +1,4 @@
-//! The runtime's image as an OCI image layout, as packs in sandboxes can have it for their root.
+//! The runtime's image as an OCI image layout, which packs in sandboxes can use as their root.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::{account, command, wait};
 
 const LIMIT: Duration = wait::SOON;
 
-/// Lays it out in an empty directory, for the platform's user to read.
+/// Lays it out in an empty directory, readable by the platform's user.
 #[track_caller]
 pub fn lay_out(directory: &Path) {
     docker::require();
@@ -30,7 +30,8 @@ pub fn lay_out(directory: &Path) {
     account::give(directory);
 }
 
-/// What Docker before 25 writes: a configuration and tars, named in a manifest of its own.
+/// Converts the format that Docker before 25 writes: a configuration and tars, listed in a manifest
+/// of its own.
 fn convert(directory: &Path) {
     let blobs = directory.join("blobs/sha256");
     fs::create_dir_all(&blobs).unwrap();

@@ -1,4 +1,4 @@
-//! What must hold after every fault, whatever it was.
+//! The invariants that must hold after any fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,19 +10,18 @@ use crate::traffic::Sent;
 use crate::{Api, Cluster, failing, read_json, wait};
 use burst_client::{Body, Flare, FlareState, Group, ListFlaresQuery};
 
-/// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
-/// packs and backends take to be cleared.
+/// Longer than anything a flare waits for once it has its slots: its timeout, the timeout of a lost invoker, and the
+/// clean-up of packs and backends.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Every flare that a cluster accepted, and what is known to have come of those that were seen to
-/// end; and every group.
+/// Every flare that a cluster accepted, with the final records of those that were seen to end; and every group.
 #[derive(Debug, Default)]
 pub struct Accepted {
     flares: BTreeMap<String, Option<Value>>,
     groups: BTreeSet<String>,
 }
 
-/// A cluster where `failing` is deployed, and which has accepted nothing yet.
+/// Starts a cluster on which `failing` is deployed and which has accepted nothing yet.
 #[track_caller]
 pub fn cluster(setup: Setup) -> (Cluster, Accepted) {
     let cluster = Cluster::start(setup);
@@ -31,7 +30,7 @@ pub fn cluster(setup: Setup) -> (Cluster, Accepted) {
 }
 
 impl Accepted {
-    /// Starts a flare and notes it.
+    /// Starts a flare and records it.
     #[track_caller]
     pub fn flare(&mut self, cluster: &Cluster, name: &str, body: &Value) -> String {
         let id = cluster.api().flare(name, body);
@@ -39,19 +38,19 @@ impl Accepted {
         id
     }
 
-    /// Notes what somebody else has started.
+    /// Records what somebody else has started.
     pub fn note(&mut self, sent: Sent) {
         self.flares
             .extend(sent.flares.into_iter().map(|id| (id, None)));
         self.groups.extend(sent.groups);
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// How many there are, and how many of them have come to each end.
+    /// The number of flares that have ended, by final state.
     pub fn ends(&self) -> BTreeMap<String, usize> {
         let mut ends = BTreeMap::new();
         for known in self.flares.values().flatten() {
@@ -61,7 +60,7 @@ impl Accepted {
         ends
     }
 
-    /// Waits for a flare's end and notes what came of it: from then on that must not change.
+    /// Waits until a flare ends and records its outcome, which must not change from then on.
     #[track_caller]
     pub fn ended(&mut self, cluster: &Cluster, id: &str) -> Flare {
         let flare = cluster.api().ended(id);
@@ -69,9 +68,9 @@ impl Accepted {
         flare
     }
 
-    /// Checks that every accepted flare has come, or comes, to one end with one output or error per
-    /// worker, that those which had ended are as they were, that every group is closed, that all slots
-    /// come free, that nothing runs but what is kept warm, and that no backend keeps anything.
+    /// Checks that every accepted flare reaches exactly one final state, with one output or error per worker; that
+    /// those which had already ended are unchanged; that every group is closed, all slots become free, nothing runs but
+    /// packs kept warm, and no backend keeps anything.
     #[track_caller]
     pub fn hold(&mut self, cluster: &Cluster) {
         let api = cluster.api();
@@ -123,7 +122,7 @@ impl Accepted {
     }
 }
 
-/// Waits until no flare is under way, be there ever so many, as long as something becomes of them.
+/// Waits until no flare is under way, however many there are, while they make progress.
 #[track_caller]
 fn drained(api: &Api) {
     let mut seen = under_way(api);
@@ -143,8 +142,8 @@ fn drained(api: &Api) {
     }
 }
 
-/// Flares that have not ended, with their states and attempts: two hundred of each state at most. One that
-/// starts anew meanwhile may be missed.
+/// Flares that have not ended, with their states and attempts: at most two hundred of each state. One that is retried
+/// during the listing may be missed.
 fn under_way(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
     let states = [
         FlareState::Queued,
@@ -166,7 +165,7 @@ fn under_way(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
         .collect()
 }
 
-/// What the API says of a flare but for its workers, in a line: there may be many.
+/// What the API reports of a flare, without its many workers, on one line.
 fn brief(api: &Api, id: &str) -> String {
     let mut flare = read_json(api.client().get_flare(id));
     if let Some(fields) = flare.as_object_mut() {
@@ -176,7 +175,7 @@ fn brief(api: &Api, id: &str) -> String {
     flare.to_string()
 }
 
-/// All that the API says of an ended flare.
+/// Everything that the API reports of an ended flare.
 fn kept(cluster: &Cluster, id: &str) -> Value {
     let api = cluster.api();
     let result = api.client().get_result(id).and_then(Body::text);

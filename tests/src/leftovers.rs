@@ -1,4 +1,4 @@
-//! What a platform has on the machine, to compare before and after.
+//! What a platform holds on the machine, for comparison before and after.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ pub struct Footprint {
     pub control_groups: BTreeSet<String>,
     /// TCP ports its processes listen on.
     pub ports: BTreeSet<u16>,
-    /// Slots no flare holds.
+    /// Slots that no flare holds.
     pub free_slots: u32,
     /// Idle packs.
     pub warm_packs: u32,

@@ -1,14 +1,14 @@
-//! Platforms that run already, lent to one test after the other: to start one, to warm it up and to end it takes longer
-//! than most of what tests have it do.
+//! Running platforms that are lent to one test after another: starting, warming up and stopping one takes longer than
+//! most of what tests do with it.
 //!
-//! Who borrows one has it alone, in a new namespace. When he gives it back all that he had under way is ended, and warm
-//! packs are; then nothing may be left but what was there before anybody had it ([`Platform`]'s footprint), or the test
-//! fails. After a failure nobody has it again. In the end, or when there are too many that nobody has, it is stopped as any
-//! other, with the proof that nothing is left, which fails the run if it does not hold.
+//! A borrower has a platform exclusively, in a new namespace. When the borrower returns it, all its flares are ended
+//! and all warm packs stopped; if anything is then left that did not exist before the first loan ([`Platform`]'s
+//! footprint), the test fails. After a failure the platform is not lent again. At the end, or if too many are idle, it
+//! is stopped like any other, with the check that nothing is left, which fails the run if it does not hold.
 //!
-//! What stays is what a platform knows: ended flares and activations of other namespaces, what it has logged and
-//! counted, packages that are unpacked. Tests that look at that, that change what a platform is, or that need it to have
-//! done nothing before start one of their own ([`Platform::start`]).
+//! A platform's own state stays: ended flares and activations of other namespaces, its logs and metrics, and unpacked
+//! packages. Tests that look at those, that change the platform itself, or that need an unused one start one of their
+//! own ([`Platform::start`]).
 
 use std::any::Any;
 use std::io::Write;
@@ -22,25 +22,25 @@ use crate::leftovers::Footprint;
 use crate::node::Node;
 use crate::{Platform, Settings};
 
-/// How many are kept that nobody has: one of each of the settings that most tests have. Each takes some 300 MiB.
+/// How many idle platforms are kept: one for each of the settings that most tests use. Each takes some 300 MiB.
 const MOST_IDLE: usize = 4;
 
-/// Those that nobody has, the longest idle first.
+/// The idle platforms, the longest idle first.
 static IDLE: Mutex<Vec<Shared>> = Mutex::new(Vec::new());
 
-/// A platform, and what it had on this machine when nobody had had it yet.
+/// A platform, and its footprint before the first loan.
 #[derive(Debug)]
 struct Shared {
     platform: Platform,
     before: Footprint,
 }
 
-/// A platform that a test has for itself until this is dropped.
+/// A platform that a test has exclusively until this is dropped.
 #[derive(Debug)]
 pub struct Loan(Option<Shared>);
 
 impl Platform {
-    /// Borrows one that nobody has, or starts one. See [`lending`](self).
+    /// Borrows an idle platform or starts one. See [`lending`](self).
     #[track_caller]
     pub fn lent(settings: Settings) -> Loan {
         assert!(
@@ -69,14 +69,14 @@ impl Shared {
         }
     }
 
-    /// Stops it and tells whoever runs the tests what was wrong with its end.
+    /// Stops it, and prints what was wrong if it did not stop cleanly.
     fn ends_well(mut self) -> bool {
         let platform = &mut self.platform;
         let Err(cause) = catch_unwind(AssertUnwindSafe(|| platform.stop())) else {
             return true;
         };
         let (reason, words) = (reason(&*cause), Node::last_words(&platform.log_file()));
-        // Not by a macro: what those print is kept for tests, which are over.
+        // Not with a macro: the output of those is captured for tests, which are over.
         let _ = writeln!(
             std::io::stderr(),
             "a platform that tests have borrowed did not end well: {reason}\n{words}"
@@ -100,7 +100,7 @@ impl Drop for Loan {
         let Some(mut shared) = self.0.take() else {
             return;
         };
-        // It is swept away, as whatever its test has failed of may be its fault; also if it is not as it was.
+        // The platform is removed after a failed test, as it may be the cause; also if it is not as it was before.
         if thread::panicking() {
             return;
         }
@@ -118,7 +118,7 @@ fn idle() -> MutexGuard<'static, Vec<Shared>> {
     IDLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Stops all that nobody has; whether all ended well.
+/// Stops all idle platforms, and returns whether all of them stopped cleanly.
 fn stop_all() -> bool {
     let idle = std::mem::take(&mut *idle());
     thread::scope(|scope| {
@@ -130,24 +130,24 @@ fn stop_all() -> bool {
     })
 }
 
-/// What a panic said.
+/// Returns the message of a panic.
 fn reason(cause: &(dyn Any + Send)) -> &str {
     let text = cause.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| cause.downcast_ref::<&str>().copied())
         .unwrap_or("it panicked")
 }
 
-/// How a test program ends whose tests have failed.
+/// The exit code of a test program whose tests have failed.
 const FAILED: i32 = 101;
 
-/// Stops all when this process ends.
+/// Stops all platforms when this process ends.
 static CLOSER: OnceLock<Mutex<Option<JoinHandle<bool>>>> = OnceLock::new();
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 
-/// There is no other place where a program of tests may do something after the last of them.
+/// An exit handler is the only place where a test program can do something after its last test.
 fn stop_all_at_exit() {
     CLOSER.get_or_init(|| {
-        // SAFETY: what is called at the exit takes nothing and does not unwind.
+        // SAFETY: the exit handler takes no arguments and does not unwind.
         let registered = unsafe { libc::atexit(close) };
         assert_eq!(registered, 0, "there is no room for a function at the exit");
         let closer = thread::spawn(|| {
@@ -160,7 +160,8 @@ fn stop_all_at_exit() {
     });
 }
 
-/// Has it done by a thread that is whole: of this one, which ends the process, its local variables are gone.
+/// Leaves the work to a separate thread: this one is ending the process, and its thread-local variables are already
+/// destroyed.
 extern "C" fn close() {
     let closer = CLOSER.get().map(Mutex::lock);
     let Some(closer) = closer.and_then(|it| it.unwrap_or_else(PoisonError::into_inner).take())
@@ -170,7 +171,7 @@ extern "C" fn close() {
     IS_OVER.store(true, Ordering::Release);
     closer.thread().unpark();
     if !matches!(closer.join(), Ok(true)) {
-        // SAFETY: it ends this process at once. All that was to be printed has been.
+        // SAFETY: it ends this process immediately. All output has already been printed.
         unsafe { libc::_exit(FAILED) }
     }
 }

@@ -2,35 +2,35 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | start a platform, stop it, prove that nothing is left | `platform`, `driver`, `settings`, `leftovers` |
-//! | have one that runs already, and leave it as it was | `lending`, `borrower`, `administrator` |
-//! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
-//! | flares that keep coming, faults | `traffic`, `faults` |
-//! | one process of either, how patient it is, and the ordinary user it is | `node`, `patience`, `account` |
-//! | what it runs: processes, listening ports, containers | `processes`, `docker` |
-//! | talk to it: HTTP, raw sockets, the CLI | `api` and `actions` on `burst_client`; `wire`, `cli` |
+//! | start a platform, stop it, check that nothing is left | `platform`, `driver`, `settings`, `leftovers` |
+//! | borrow a running platform, and return it unchanged | `lending`, `borrower`, `administrator` |
+//! | start a cluster of controllers and invokers, inject faults | `cluster`, `invariants` |
+//! | continuous flares, faults | `traffic`, `faults` |
+//! | one process of either, its timeouts, and the ordinary user it runs as | `node`, `patience`, `account` |
+//! | what a node runs: processes, listening ports, containers | `processes`, `docker` |
+//! | clients: HTTP, raw sockets, the CLI | `api` and `actions` on `burst_client`; `wire`, `cli` |
 //! | every backend, with its server | `backends` |
-//! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers` |
-//! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
-//! | somebody in between who ends connections | `cutting` |
+//! | servers for tests: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers` |
+//! | a machine that can be cut off, controllers that can be partitioned, a clock that can be set, files on the disk and a full disk | `network`, `clock`, `disk` |
+//! | a proxy that cuts connections | `cutting` |
 //! | certificates | `certificates` |
-//! | an image as packs' root | `image` |
-//! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
-//! | a client that asks again; the work function that notes its runs | `patient`; `counted` |
-//! | many clients at once; invocations whose records are all looked at | `load`; `invocations` |
+//! | an image as the root of packs | `image` |
+//! | two tenants, and a flare of one that the other's must not disturb | `tenants`, `neighbour` |
+//! | a client that retries; the work function that records its runs | `patient`; `counted` |
+//! | many clients at once; invocations whose records are all checked | `load`; `invocations` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
 //! | the work function that tries to break out | `escaping` |
 //! | the work function that calls every operation | `collectives` |
-//! | where built things are; waiting with a deadline | `built`; `burst_test_servers` |
+//! | locations of built artefacts; waiting with a deadline | `built`; `burst_test_servers` |
 //!
-//! The platform runs as an ordinary user, whoever runs the tests, but for tests of sandboxes that say otherwise
-//! ([`Settings::as_root`]). Root is needed by the tests themselves, too, where they cut cables, open rifts or fill disks ([`network::Cable`], [`network::Rift`],
-//! [`disk::SmallDisk`]): those in `one_fault` and the suite `survival`.
+//! The platform runs as an ordinary user, whoever runs the tests, except in tests of sandboxes that request root
+//! ([`Settings::as_root`]). The tests themselves also need root if they cut cables, open rifts or fill disks
+//! ([`network::Cable`], [`network::Rift`], [`disk::SmallDisk`]): those in `one_fault` and the suite `survival`.
 //!
-//! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and
-//! every platform is killed when its test takes longer than it may.
+//! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and every platform is
+//! killed when its test exceeds its time limit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod account;

@@ -1,4 +1,4 @@
-//! Many clients with many small flares, each checked to the last output.
+//! Many clients with many small flares, each checked down to the last output.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -11,25 +11,25 @@ use serde_json::{Value, json};
 
 use crate::{Api, Cluster, read_json, wait};
 
-/// The program, which greets by name once, in its log and in its output.
+/// The program, in which each worker writes one greeting to its log and to its output.
 pub const PROGRAM: &str = "hello";
 
 /// The most workers of a flare.
 const LARGEST: usize = 4;
 
-/// A flare that was answered as it should be.
+/// A flare with the expected answer.
 #[derive(Debug, Clone)]
 pub struct Served {
-    /// Its number, from which all its inputs follow.
+    /// Its number, which determines all its inputs.
     pub number: usize,
     /// Its id.
     pub id: String,
-    /// From the call to the answer.
+    /// The time from the call to the answer.
     pub took: Duration,
 }
 
-/// Runs flares with these numbers, each client one at a time, the controllers in turn. The first one that is not
-/// answered as it should be ends it all.
+/// Runs flares with these numbers. Each client runs one at a time, and the controllers take turns. The first unexpected
+/// answer ends the run.
 #[track_caller]
 pub fn run(apis: &[Api], clients: usize, numbers: Range<usize>) -> Vec<Served> {
     let next = AtomicUsize::new(numbers.start);
@@ -69,7 +69,7 @@ fn name(number: usize, worker: usize) -> String {
     format!("{number}/{worker}")
 }
 
-/// Runs a flare; what is wrong with its answer, if it is not what follows from its inputs.
+/// Runs a flare; the error describes how its answer differs from the one expected from its inputs.
 fn flare(api: &Api, number: usize) -> Result<Served, String> {
     let size = size(number);
     let params: Vec<Value> = (0..size)
@@ -105,7 +105,7 @@ fn flare(api: &Api, number: usize) -> Result<Served, String> {
     ))
 }
 
-/// Checks that each flare was run once: it has an id of its own, and each of its workers has greeted once.
+/// Checks that each flare ran once: its id is unique, and each of its workers has greeted once.
 #[track_caller]
 pub fn ran_once(apis: &[Api], clients: usize, served: &[Served]) {
     let ids: BTreeSet<&str> = served.iter().map(|flare| flare.id.as_str()).collect();

@@ -1,5 +1,5 @@
-//! A flare that runs while others misbehave, and must not notice. Its program (`tests/programs/neighbour`) uses
-//! something of all that can be used up, round after round, and talks between its packs.
+//! A flare that runs while others misbehave, and must not notice. Its program (`tests/programs/neighbour`) uses some of
+//! every resource that can be exhausted, round after round, and sends messages between its packs.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use crate::{built, wait};
 use burst_client::Flare;
 
 const NAME: &str = "neighbour";
-/// Before where a pack listens.
+/// The prefix of the line that lists where a pack listens.
 const LISTENS: &str = "listens:";
 /// Longer than any test.
 const MILLIS: u64 = 600_000;
-/// How long a round may take while others do their worst. Nothing that is well waits for it.
+/// How long a round may take while others do their worst. A successful check does not wait this long.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Two workers in two packs.
+/// The flare: two workers in two packs.
 #[derive(Debug)]
 pub struct Neighbour<'a> {
     tenant: &'a Tenant,
@@ -27,7 +27,7 @@ pub struct Neighbour<'a> {
     counted: Cell<Counted>,
 }
 
-/// How many rounds were in its log until then: it is not read again.
+/// The number of rounds in the part of the log that was already read, which is not read again.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counted {
     rounds: usize,
@@ -35,17 +35,17 @@ struct Counted {
 }
 
 impl<'a> Neighbour<'a> {
-    /// How many slots it takes.
+    /// The number of slots it takes.
     pub const SIZE: u32 = 2;
 
-    /// Deploys and starts it, and waits until it is at work.
+    /// Deploys and starts it, and waits until it is working.
     #[track_caller]
     pub fn start(tenant: &'a Tenant) -> Self {
         tenant.deploy(NAME, &built::program(NAME));
         Self::start_again(tenant)
     }
 
-    /// As [`start`](Self::start), where it has been deployed.
+    /// Like [`start`](Self::start), if it is already deployed.
     #[track_caller]
     pub fn start_again(tenant: &'a Tenant) -> Self {
         let request = json!({"size": Self::SIZE, "params": {"millis": MILLIS}, "granularity": 1,
@@ -69,12 +69,12 @@ impl<'a> Neighbour<'a> {
         neighbour
     }
 
-    /// What its flare is called.
+    /// The id of its flare.
     pub fn flare_id(&self) -> &str {
         &self.flare
     }
 
-    /// How many rounds it has done.
+    /// How many rounds it has completed.
     #[track_caller]
     pub fn rounds(&self) -> usize {
         let Counted { rounds, next } = self.counted.get();
@@ -86,12 +86,12 @@ impl<'a> Neighbour<'a> {
         rounds
     }
 
-    /// Where its packs listen.
+    /// The addresses at which its packs listen.
     pub fn addresses(&self) -> &[String] {
         &self.addresses
     }
 
-    /// What it has told of that.
+    /// The addresses that it has logged so far.
     #[track_caller]
     fn told(&self) -> Vec<String> {
         let logs = |worker| self.tenant.api().logs_of(&self.flare, worker).logs;
@@ -102,10 +102,10 @@ impl<'a> Neighbour<'a> {
             .collect()
     }
 
-    /// Waits for a whole round that has begun after so many were done; the error says why there was none.
+    /// Waits for a whole round that began after `since` rounds were done; the error states why none did.
     ///
     /// # Errors
-    /// When its flare has ended, or nothing comes of it.
+    /// If its flare has ended, or makes no progress.
     #[track_caller]
     pub fn goes_on(&self, since: usize) -> Result<(), String> {
         let seen = wait::within(PATIENCE, || {
@@ -119,7 +119,7 @@ impl<'a> Neighbour<'a> {
         seen.unwrap_or_else(|| Err(format!("it did nothing for {PATIENCE:?}")))
     }
 
-    /// Ends it.
+    /// Cancels it and waits until it has ended.
     #[track_caller]
     pub fn end(self) {
         let api = self.tenant.api();

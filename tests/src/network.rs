@@ -1,5 +1,5 @@
-//! A machine of its own, as the network sees it: a network namespace at the end of a cable that can
-//! be cut; and processes of this machine that can be kept from each other.
+//! A separate machine, as far as the network is concerned: a network namespace at the end of a cable that can be cut;
+//! and processes of this machine that can be cut off from each other.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use crate::{command, wait};
 
 const LIMIT: Duration = wait::SOON;
 
-/// A namespace and a pair of virtual cards. Dropping it removes both.
+/// A network namespace and a pair of virtual interfaces. Dropping it removes both.
 #[derive(Debug)]
 pub struct Cable {
     name: String,
@@ -18,12 +18,12 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// Lays one. It needs root, and `ip` and `iptables`.
+    /// Lays a cable. This needs root, `ip` and `iptables`.
     #[track_caller]
     pub fn lay() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let count = NEXT.fetch_add(1, Ordering::Relaxed);
-        // 10.213.0.0/16 in pieces of four addresses; a name has 15 letters at most.
+        // 10.213.0.0/16 in blocks of four addresses; an interface name has at most 15 letters.
         let piece = std::process::id().wrapping_mul(7).wrapping_add(count) % 16_384;
         let (third, fourth) = (piece / 64, piece % 64 * 4);
         let cable = Self {
@@ -62,17 +62,17 @@ impl Cable {
         cable
     }
 
-    /// This machine's address at its end.
+    /// This machine's address on the cable.
     pub fn here(&self) -> &str {
         &self.here
     }
 
-    /// The other machine's.
+    /// The other machine's address on the cable.
     pub fn there(&self) -> &str {
         &self.there
     }
 
-    /// Gives the other machine one more address, which this one finds there.
+    /// Gives the other machine one more address, with a route to it from this one.
     pub fn give(&self, address: &str) {
         let host = format!("{address}/32");
         run(&["ip", "-n", &self.name, "addr", "add", &host, "dev", "lo"]);
@@ -85,19 +85,19 @@ impl Cable {
         run(&["ip", "addr", "add", &host, "dev", &self.name]);
     }
 
-    /// What runs a command on the other machine: to be put before it.
+    /// The prefix of a command that runs it on the other machine.
     pub fn prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name]
             .map(String::from)
             .to_vec()
     }
 
-    /// From now on everything is lost on its way, in both directions, and nobody is told.
+    /// Cuts the cable: from now on all packets are dropped silently, in both directions.
     pub fn cut(&self) {
         self.rules("--append");
     }
 
-    /// Mends it.
+    /// Repairs the cable.
     pub fn mend(&self) {
         self.rules("--delete");
     }
@@ -124,18 +124,18 @@ impl Drop for Cable {
     }
 }
 
-/// Servers of this machine, each in a group of its own, between which it can open: then none of them
-/// reaches another, while everybody else goes on. Dropping it closes it.
+/// Servers on this machine, each in a group of its own, which can be separated from each other: while the rift is open
+/// none of them reaches another, and all other traffic is unaffected. Dropping it closes it.
 #[derive(Debug)]
 pub struct Rift {
     sides: Vec<(u32, u16)>,
 }
 
 impl Rift {
-    /// Between the servers that will listen on these ports.
+    /// A rift between the servers that will listen on these ports.
     pub fn between(ports: impl IntoIterator<Item = u16>) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        // Nobody else has such a group.
+        // Group ids that nobody else uses.
         let rift = std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed) % 16;
         let groups = 100_000 + rift * 8..;
         Self {
@@ -143,17 +143,17 @@ impl Rift {
         }
     }
 
-    /// The group that one of the servers is to be in.
+    /// The group that one of the servers must run in.
     pub fn group(&self, side: usize) -> u32 {
         self.sides[side].0
     }
 
-    /// From now on everything from one to another is lost, and nobody is told.
+    /// Opens the rift: from now on all packets between the servers are dropped silently.
     pub fn open(&self) {
         self.rules("--append", run);
     }
 
-    /// From now on it arrives again.
+    /// Closes the rift: from now on packets arrive again.
     pub fn close(&self) {
         self.rules("--delete", run);
     }

@@ -1,4 +1,4 @@
-//! One process of a platform: started by the `burst` command, stopped or killed, and swept away.
+//! One process of a platform: started by the `burst` command, stopped or killed, and cleaned up.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -14,9 +14,9 @@ use rustix::process::{Pid, Signal};
 use crate::account::{self, Account};
 use crate::{command, wait};
 
-/// A JVM on two busy processors takes its time.
+/// A JVM on two busy processors starts slowly.
 pub const START_LIMIT: Duration = Duration::from_secs(300);
-/// Longer than a stop in good order may take, and what flares have before to end.
+/// Longer than a clean stop may take, including the time that flares have to end.
 const STOP_LIMIT: Duration = Duration::from_secs(180);
 
 /// A process that was started and may not be ready yet.
@@ -24,13 +24,13 @@ const STOP_LIMIT: Duration = Duration::from_secs(180);
 pub struct Node {
     child: Child,
     log: PathBuf,
-    // Dropping it calls the watchdog off.
+    // Dropping it cancels the watchdog.
     watchdog: Option<Sender<()>>,
 }
 
 impl Node {
-    /// Starts a command that becomes a node (see [`burst`]). What it says goes to `log`; `token` tells
-    /// its processes from others; it is killed when it lives longer than `lifetime`.
+    /// Starts a command that becomes a node (see [`burst`]). Its output goes to `log`; `token` distinguishes its
+    /// processes from others; it is killed if it lives longer than `lifetime`.
     #[track_caller]
     pub fn spawn(mut command: Command, log: &Path, token: &str, lifetime: Duration) -> Self {
         let said = File::create(log).unwrap();
@@ -42,7 +42,7 @@ impl Node {
         // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
         unsafe {
             command.pre_exec(|| {
-                // A session of its own tells its children apart from the test's.
+                // A session of its own distinguishes its children from the test's.
                 rustix::process::setsid()?;
                 Ok(())
             });
@@ -55,15 +55,14 @@ impl Node {
         }
     }
 
-    /// Waits until it says that it is ready and gives the rest of that line; what it said instead
-    /// when it ended.
+    /// Waits until it reports that it is ready, and returns the rest of that line; if it ended instead, its output.
     pub fn ready(&mut self) -> Result<String, String> {
         wait::until("the node says that it is ready", START_LIMIT, || {
             let said = said(&self.log);
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Some(Err(format!("it ended at once with {status}:\n{said}")));
             }
-            // The last line may be half written.
+            // The last line may be only partly written.
             let (whole, _) = said.rsplit_once('\n')?;
             let (_, rest) = whole.split_once(" is ready")?;
             let line = rest.lines().next().unwrap_or_default();
@@ -71,12 +70,12 @@ impl Node {
         })
     }
 
-    /// Has it be killed when it lives longer than this from now on, or by nobody.
+    /// Has it killed if it lives longer than this from now on; `None` removes the limit.
     pub fn limit(&mut self, lifetime: Option<Duration>) {
         self.watchdog = lifetime.map(|lifetime| watch(self.pid(), lifetime));
     }
 
-    /// Its process id, which is also that of its session.
+    /// Its process id, which is also its session's id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -86,13 +85,13 @@ impl Node {
         rustix::process::kill_process(pid(self.pid()), signal).unwrap();
     }
 
-    /// Kills it as `kill -9` does: it has no chance to clean up.
+    /// Kills it as `kill -9` does, without a chance to clean up.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Stops it as an operator does; none when it had to be killed.
+    /// Stops it as an operator does; none if it had to be killed.
     pub fn terminate(mut self) -> Option<ExitStatus> {
         self.signal(Signal::TERM);
         let status = command::wait(&mut self.child, STOP_LIMIT);
@@ -103,12 +102,12 @@ impl Node {
         status
     }
 
-    /// How it ended, if it has by itself.
+    /// Its exit status, if it has ended by itself.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// What it said last.
+    /// The last lines of its output.
     pub fn last_words(log: &Path) -> String {
         let said = said(log);
         let lines: Vec<&str> = said.lines().collect();
@@ -117,13 +116,13 @@ impl Node {
     }
 }
 
-/// What a log holds so far, whose last character may be half written; nothing while there is none.
+/// The content of a log so far, whose last character may be incomplete; empty if the log does not exist yet.
 pub fn said(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The `burst` command with these arguments as this user runs it, by what `prefix` says and at `home`.
+/// The `burst` command with these arguments, run by this user behind `prefix`, with its home at `home`.
 #[track_caller]
 pub fn burst(prefix: &[String], account: &Account, home: &Path, arguments: &[String]) -> Command {
     burst_of(
@@ -135,7 +134,7 @@ pub fn burst(prefix: &[String], account: &Account, home: &Path, arguments: &[Str
     )
 }
 
-/// As [`burst`], of this distribution.
+/// Like [`burst`], from this distribution.
 #[track_caller]
 pub fn burst_of(
     distribution: &Path,
@@ -152,16 +151,16 @@ pub fn burst_of(
     command
         .args(&words[1..])
         .args(arguments)
-        // Where the tests run it may not be allowed to be.
+        // The user may have no access to the directory in which the tests run.
         .current_dir(home)
         .env("HOME", home);
     command
 }
 
-/// Checks that it ended in good order on SIGTERM.
+/// Checks that a node ended cleanly on SIGTERM.
 #[track_caller]
 pub fn assert_good_end(what: &str, status: Option<ExitStatus>) {
-    // 143 is how a JVM says that it ended in good order on SIGTERM.
+    // A JVM that ends cleanly on SIGTERM exits with 143.
     let code = status.and_then(|status| status.code());
     assert!(
         matches!(code, Some(0 | 143)),
@@ -169,17 +168,17 @@ pub fn assert_good_end(what: &str, status: Option<ExitStatus>) {
     );
 }
 
-/// Kills a process by its id; one that is gone is fine.
+/// Kills a process by its id; a missing one is not an error.
 pub fn kill(process: u32) {
     let _ = rustix::process::kill_process(pid(process), Signal::KILL);
 }
 
-/// Asks a process to end; one that is gone is fine.
+/// Sends SIGTERM to a process; a missing one is not an error.
 pub fn end(process: u32) {
     let _ = rustix::process::kill_process(pid(process), Signal::TERM);
 }
 
-/// Kills a node when its test hangs: whatever the test waits for then fails.
+/// Kills a node if its test hangs: whatever the test waits for then fails.
 fn watch(node: u32, lifetime: Duration) -> Sender<()> {
     let (called_off, wait) = mpsc::channel();
     thread::spawn(move || {
@@ -191,7 +190,7 @@ fn watch(node: u32, lifetime: Duration) -> Sender<()> {
     called_off
 }
 
-/// Unique on this machine while the test runs, and no part of another one.
+/// Returns a token that is unique on this machine while the test runs, and not a substring of another one.
 pub fn token() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

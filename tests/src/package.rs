@@ -30,7 +30,7 @@ pub fn zip_of_all(files: &[(&str, &[u8])]) -> Vec<u8> {
     writer.finish().unwrap().into_inner()
 }
 
-/// The executable, as if built for 64-bit ARM (or, on such a machine, for x86-64).
+/// The executable, as if built for 64-bit ARM (or, on an ARM machine, for x86-64).
 pub fn for_another_machine(mut elf: Vec<u8>) -> Vec<u8> {
     const MACHINE: usize = 18;
     const X86_64: u8 = 0x3E;
@@ -44,8 +44,8 @@ pub fn for_another_machine(mut elf: Vec<u8>) -> Vec<u8> {
     elf
 }
 
-/// The executable, as if linked against a C library of the future: one version it needs is renamed
-/// to `GLIBC_9.99`.
+/// The executable, as if linked against a future C library: one version it needs is renamed to
+/// `GLIBC_9.99`.
 pub fn needing_a_newer_c_library(mut elf: Vec<u8>) -> Vec<u8> {
     const FUTURE: &[u8] = b"GLIBC_9.99\0";
     let is_version = |bytes: &[u8]| {
@@ -60,7 +60,8 @@ pub fn needing_a_newer_c_library(mut elf: Vec<u8>) -> Vec<u8> {
         .expect("a GLIBC_2.nn version");
     let old = elf_hash(&elf[at..at + FUTURE.len() - 1]);
     elf[at..at + FUTURE.len()].copy_from_slice(FUTURE);
-    // A version is named by its hash too; both are changed so that the file stays consistent.
+    // A version is also referred to by its hash; both are changed so that the file stays
+    // consistent.
     let new = elf_hash(&FUTURE[..FUTURE.len() - 1]).to_le_bytes();
     for index in (0..elf.len() - 4).step_by(4) {
         if elf[index..index + 4] == old.to_le_bytes() {
@@ -70,7 +71,7 @@ pub fn needing_a_newer_c_library(mut elf: Vec<u8>) -> Vec<u8> {
     elf
 }
 
-/// The hash of symbol version names that the System V ABI defines.
+/// The hash of symbol version names, as defined by the System V ABI.
 fn elf_hash(name: &[u8]) -> u32 {
     name.iter().fold(0, |hash: u32, byte| {
         let hash = (hash << 4).wrapping_add(u32::from(*byte));
@@ -92,8 +93,8 @@ mod tests {
             std::fs::write(&path, elf).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&path, mode).unwrap();
-            // A test beside this one may fork while the file is open for writing, and then holds it
-            // open for a moment longer: busy is no answer.
+            // A concurrent test may fork while the file is open for writing, and the child then
+            // holds it open for a moment longer: busy is not a result.
             crate::wait::until("the file is free", crate::wait::SOON, || {
                 let ran = std::process::Command::new(&path).arg("--list").output();
                 let busy = std::io::ErrorKind::ExecutableFileBusy;

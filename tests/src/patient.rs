@@ -1,4 +1,4 @@
-//! A client that gets its answers whatever becomes of the controllers: it asks again, and by keys.
+//! A client that gets its answers whatever happens to the controllers: it retries, with idempotency keys.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,26 +10,26 @@ use serde_json::Value;
 use crate::counted::{NAME, Order, Runs};
 use crate::{Answer, Api, wait};
 
-/// Longer than a blocking request may take.
+/// Longer than a blocking request can take.
 const ANSWER_LIMIT: Duration = Duration::from_secs(150);
-/// From the first try to an answer: without a scheduler nobody is for longer than that.
+/// The time from the first try to an answer: no outage of the scheduler lasts longer.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Between two tries.
+/// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Such a client. What is wrong with an answer is an error: a sentence.
+/// A client that retries. Unexpected answers are returned as errors: a sentence.
 #[derive(Debug)]
 pub struct Patient {
     apis: Vec<Api>,
     turn: usize,
-    /// How many requests it had to ask again.
+    /// How many requests it had to repeat.
     pub repeats: usize,
-    /// The longest time from a first try to an answer, of calls that do not wait for a flare.
+    /// The longest time from a first try to an answer, among calls that do not wait for a flare.
     pub longest: Duration,
 }
 
 impl Patient {
-    /// One that asks these in turn, and first the one of this number.
+    /// Creates a client that asks these controllers in turn, beginning with the one of this index.
     pub fn new(apis: Vec<Api>, first: usize) -> Self {
         Self {
             apis,
@@ -39,8 +39,8 @@ impl Patient {
         }
     }
 
-    /// Starts a flare, by a key that is its number. With `blocking` it waits for its end, for as long as the platform
-    /// lets it and the controller lives.
+    /// Starts a flare, with a key derived from its number. With `blocking` it waits until the flare ends, as long as
+    /// the platform allows and the controller lives.
     pub fn start(&mut self, order: &Order, runs: &Runs, blocking: bool) -> Result<String, String> {
         let path = format!("bursts/{NAME}?blocking={blocking}");
         let key = format!("flare-{}", order.number());
@@ -60,7 +60,7 @@ impl Patient {
         }
     }
 
-    /// Asks for a flare's end. That it has ended is an answer, too.
+    /// Requests a flare's cancellation. An answer that it has already ended is fine, too.
     pub fn cancel(&mut self, id: &str) -> Result<(), String> {
         let answer = self.ask(Method::DELETE, &format!("flares/{id}"), None, false)?;
         match answer.status {
@@ -74,7 +74,7 @@ impl Patient {
         self.get(&format!("flares/{id}")).and_then(read)
     }
 
-    /// Waits for a flare's end.
+    /// Waits until a flare ends.
     pub fn ended(&mut self, id: &str, limit: Duration) -> Result<Flare, String> {
         let mut last = None;
         let ended = wait::within(limit, || match self.flare(id) {
@@ -87,7 +87,7 @@ impl Patient {
         ended.unwrap_or_else(|| Err(format!("waited {limit:?} in vain for the end of {last:#?}")))
     }
 
-    /// What is wrong with a flare that has ended, if it is not what was wanted.
+    /// Checks the outcome of an ended flare; the error describes how it differs from the expected one.
     pub fn is_as_wanted(&mut self, order: &Order, flare: &Flare) -> Result<(), String> {
         match order.failure() {
             None => {
@@ -97,7 +97,7 @@ impl Patient {
                 let result = self.get(&format!("flares/{}/result", flare.flare_id))?;
                 match result.status == 200 && result.json["outputs"] == order.outputs() {
                     true => Ok(()),
-                    // They may be megabytes.
+                    // The outputs can be megabytes.
                     false => Err(format!("{order:?} put out {:.2000}", result.text)),
                 }
             }
@@ -119,7 +119,7 @@ impl Patient {
         self.ask(Method::GET, path, None, false)
     }
 
-    /// Asks one controller after the other until one answers that has all it needs.
+    /// Asks one controller after another until one that lacks nothing answers.
     fn ask(
         &mut self,
         method: Method,
@@ -182,10 +182,10 @@ impl Patient {
     }
 }
 
-/// What came of asking once.
+/// The outcome of one try.
 enum Tried {
     Answered(Answer),
-    /// The connection broke, or the controller lacked something for a moment.
+    /// The connection broke, or the controller temporarily lacked something.
     InVain(String),
 }
 

@@ -1,4 +1,5 @@
-//! A whole platform: started for a test, or lent to several one after the other, and proven gone in the end.
+//! A whole platform: started for one test, or lent to several one after another, and checked to be completely gone at
+//! the end.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +19,7 @@ use crate::processes::{self, Process};
 use crate::settings::Settings;
 use crate::{Api, control_groups, docker, wait};
 
-/// A running platform. Dropping it stops it and checks that nothing is left of it.
+/// A running platform. Dropping it stops it and checks that nothing is left behind.
 #[derive(Debug)]
 pub struct Platform {
     settings: Settings,
@@ -82,12 +83,12 @@ impl Platform {
         });
     }
 
-    /// Kills the platform's JVM as `kill -9` does: it has no chance to clean up.
+    /// Kills the platform's JVM as `kill -9` does, without a chance to clean up.
     pub fn kill(&mut self) {
         self.running.take().expect("it runs").node.kill();
     }
 
-    /// Stops the platform as an operator does and checks that nothing is left of it.
+    /// Stops the platform as an operator does and checks that nothing is left behind.
     pub fn stop(&mut self) {
         let running = self.running.take().expect("it runs");
         let session = running.node.pid();
@@ -123,7 +124,7 @@ impl Platform {
         assert!(!sandboxes.exists(), "{} is left", sandboxes.display());
     }
 
-    /// Bytes of memory that its process has had at most.
+    /// The peak memory of its process, in bytes.
     #[track_caller]
     pub fn peak_memory(&self) -> u64 {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
@@ -134,7 +135,7 @@ impl Platform {
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
-    /// Its API with the credentials of whose it is now: its first user's, or its borrower's.
+    /// Its API with the credentials of its current user: the borrower, or else its first user.
     #[track_caller]
     pub fn api(&self) -> &Api {
         match &self.borrower {
@@ -154,47 +155,47 @@ impl Platform {
         borrowed.unwrap_or(administrator::FIRST)
     }
 
-    /// The properties file with these credentials, and the administrator's.
+    /// The properties file with these credentials and the administrator's.
     pub fn properties(&self) -> PathBuf {
         let borrowed = self.borrower.as_ref().map(Borrower::properties);
         borrowed.unwrap_or_else(|| self.data().join("properties"))
     }
 
-    /// What stands in that of who has started it.
+    /// The content of the properties file of the user who started it.
     #[track_caller]
     fn first_users(&self) -> String {
         fs::read_to_string(self.data().join("properties")).unwrap()
     }
 
-    /// The `burst` command as this platform's user runs it.
+    /// Runs the `burst` command as this platform's user.
     #[track_caller]
     pub fn cli(&self, arguments: &[&str]) -> Finished {
         self.cli_setup().run(arguments)
     }
 
-    /// The `burst` command, to be set up otherwise than [`Platform::cli`] does.
+    /// The `burst` command, for calls that need another set-up than [`Platform::cli`].
     #[track_caller]
     pub fn cli_setup(&self) -> Cli {
         Cli::of(self.api(), self.scratch())
     }
 
-    /// The definitions, flares and packages.
+    /// The directory of its definitions, flares and packages.
     pub fn data(&self) -> PathBuf {
         self.home.path().join("data")
     }
 
-    /// A directory for the test's own files, gone with the platform, or when that is given back.
+    /// A directory for the test's own files, removed with the platform or when that is returned.
     pub fn scratch(&self) -> &Path {
         let borrowed = self.borrower.as_ref().map(Borrower::scratch);
         borrowed.unwrap_or(self.home.path())
     }
 
-    /// What it wrote on its standard output and error, since its start.
+    /// The file with everything it wrote to its standard output and error since its start.
     pub fn log_file(&self) -> PathBuf {
         self.home.path().join("platform.log")
     }
 
-    /// What it wrote there since it was started, or borrowed.
+    /// What it wrote there since it was started or borrowed.
     pub fn said(&self) -> String {
         let said = node::said(&self.log_file());
         match &self.borrower {
@@ -203,12 +204,12 @@ impl Platform {
         }
     }
 
-    /// Whether it is as one with these settings would be.
+    /// Returns whether it is equivalent to a new one with these settings.
     pub(crate) fn is_of(&self, settings: &Settings) -> bool {
         self.settings.start_the_same(settings)
     }
 
-    /// Gives it to somebody who has it in a namespace of his own, for as long as these settings let one live.
+    /// Lends it to a borrower with a namespace of its own, for as long as these settings let a platform live.
     #[track_caller]
     pub(crate) fn lend(&mut self, settings: &Settings) {
         assert!(self.borrower.is_none(), "it is lent already");
@@ -220,13 +221,14 @@ impl Platform {
         self.borrower = Some(Borrower::new(&base, &self.first_users(), home, said));
     }
 
-    /// Takes it back: ends what its borrower has under way, and the packs that are warm, and checks that nothing else
-    /// is left than there was `before` anybody had it.
+    /// Takes it back: ends everything its borrower has running, and the warm packs, and checks that nothing else is
+    /// left that did not exist `before` the first loan.
     #[track_caller]
     pub(crate) fn take_back(&mut self, before: &Footprint) {
         let borrower = self.borrower.take().expect("it is lent");
         Administrator::of(self.first_api().base(), &self.first_users()).revoke_all();
-        // Before they are ended from outside: the platform has no others, and knows of all.
+        // First wait for the platform itself: before packs are ended from outside, it must have none but the warm ones
+        // it knows.
         wait::until_seen(
             "all packs that are left are warm",
             wait::SOON,
@@ -243,19 +245,19 @@ impl Platform {
         wait::until_seen("nothing is left", wait::SOON, look, |(footprint, lacks)| {
             footprint == before && lacks.is_empty()
         });
-        // With what its flares may have used until now.
+        // Only now remove the directory, as its flares may have used it.
         drop(borrower);
         self.running.as_mut().expect("it runs").node.limit(None);
     }
 
-    /// How many packs there are that were not there `before`.
+    /// The number of packs that did not exist `before`.
     fn packs(&self, before: &Footprint) -> usize {
         let mut processes = self.children();
         processes.retain(|process| !before.processes.contains(process));
         processes.len() + self.containers().len()
     }
 
-    /// Processes that it has started itself.
+    /// The processes that it has started itself.
     fn children(&self) -> BTreeSet<Process> {
         let own = Some(self.pid());
         let mut processes = self.processes();
@@ -263,7 +265,7 @@ impl Platform {
         processes
     }
 
-    /// Ends packs, as who started them does, unless they have been told before.
+    /// Ends packs, as their owner would, unless they have already been signalled.
     fn end_packs(&self, told: &mut BTreeSet<u32>) {
         for process in self.children() {
             if told.insert(process.pid) {
@@ -275,7 +277,7 @@ impl Platform {
         }
     }
 
-    /// How many workers it runs at once.
+    /// The number of workers it runs at once.
     pub fn slots(&self) -> u32 {
         self.settings.slot_count()
     }
@@ -311,7 +313,7 @@ impl Platform {
         }
     }
 
-    /// Of its sandboxes, by name.
+    /// The control groups of its sandboxes, by name.
     fn control_groups(&self) -> BTreeSet<String> {
         match (self.settings.driver().has_control_groups(), self.owner()) {
             (true, Some(owner)) => control_groups::of(&owner),
@@ -319,13 +321,13 @@ impl Platform {
         }
     }
 
-    /// What the invoker's things bear.
+    /// The id that marks everything the invoker owns.
     fn owner(&self) -> Option<String> {
         let owner = fs::read_to_string(self.data().join("invoker/owner")).ok()?;
         Some(owner.trim().to_owned())
     }
 
-    /// All that it has on this machine now.
+    /// Everything that it holds on this machine now.
     pub fn footprint(&self) -> Footprint {
         let processes = self.processes();
         Footprint {
@@ -342,7 +344,7 @@ impl Platform {
         processes::of_platform(Some(session), &self.token, &self.data())
     }
 
-    /// Ends what a failed test leaves, so that it disturbs no other; checks nothing.
+    /// Cleans up after a failed test, so that it disturbs no other; checks nothing.
     pub(crate) fn sweep(&mut self) {
         let session = self.running.as_ref().map(|running| running.node.pid());
         if let Some(mut running) = self.running.take() {

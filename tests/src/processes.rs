@@ -1,4 +1,4 @@
-//! Processes of this machine and what they listen on, read from `/proc`.
+//! Processes of this machine and the ports they listen on, read from `/proc`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,18 +9,18 @@ use std::time::Duration;
 /// A live process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Process {
-    /// Its id, which another one may have after it.
+    /// Its id, which another process may get after it.
     pub pid: u32,
-    /// When it was started, in ticks of the kernel's clock.
+    /// Its start time, in ticks of the kernel's clock.
     pub started: u64,
     /// Its command line, arguments separated by blanks.
     pub command: String,
 }
 
-/// The live processes that belong to a platform: those in its session while it has one, those that
-/// inherited its `token` in their environment, those that mention its `data` directory, and those below
-/// any of them. Four nets, since a driver may rightly start packs in a session of their own, with an empty
-/// environment and where no path is the machine's.
+/// The live processes that belong to a platform: those in its session while it has one, those that inherited its
+/// `token` in their environment, those that mention its `data` directory, and all descendants of these. Four nets,
+/// since a driver may legitimately start packs in a session of their own, with an empty environment and with no path of
+/// this machine.
 pub fn of_platform(session: Option<u32>, token: &str, data: &Path) -> BTreeSet<Process> {
     let data = data.to_str().unwrap();
     let own = std::process::id();
@@ -49,7 +49,7 @@ pub fn of_platform(session: Option<u32>, token: &str, data: &Path) -> BTreeSet<P
         })
         .map(|(process, _)| process.pid)
         .collect();
-    // A child may have a smaller number than its parent.
+    // A child can have a smaller id than its parent.
     while let Some((process, _)) = (all.iter())
         .find(|(process, stat)| known.contains(&stat.parent) && !known.contains(&process.pid))
     {
@@ -74,13 +74,13 @@ pub fn listening_ports(processes: &BTreeSet<Process>) -> BTreeSet<u16> {
         .collect()
 }
 
-/// The sockets that listen on a TCP port, by inode: who has the port next has another one.
+/// The sockets that listen on a TCP port, by inode: a later listener on the port has another inode.
 pub fn listeners_on(port: u16) -> BTreeSet<String> {
     let own = listeners().into_iter().filter(|(_, own)| *own == port);
     own.map(|(inode, _)| inode).collect()
 }
 
-/// Inodes and ports of all sockets of this machine that listen.
+/// The inodes and ports of all listening sockets of this machine.
 fn listeners() -> Vec<(String, u16)> {
     ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
@@ -95,8 +95,7 @@ fn listeners() -> Vec<(String, u16)> {
         .collect()
 }
 
-/// Whether these bytes are in a process's environment or in memory it can write to; a process
-/// that has ended holds nothing.
+/// Returns whether a process's environment or writable memory contains these bytes; false for a process that has ended.
 pub fn holds(pid: u32, needle: &str) -> bool {
     let finder = memchr::memmem::Finder::new(needle);
     let Ok(memory) = fs::File::open(proc(pid, "mem")) else {
@@ -107,7 +106,7 @@ pub fn holds(pid: u32, needle: &str) -> bool {
     finder.find(&environment).is_some()
         || maps.lines().filter_map(writable).any(|range| {
             let mut bytes = vec![0; (range.end - range.start) as usize];
-            // What the process gave back between the two reads holds nothing.
+            // Memory that the process released between the two reads contains nothing.
             memory.read_exact_at(&mut bytes, range.start).is_ok() && finder.find(&bytes).is_some()
         })
 }
@@ -126,7 +125,7 @@ fn writable(line: &str) -> Option<std::ops::Range<u64>> {
     rest.starts_with("rw").then(|| address(start)..address(end))
 }
 
-/// Names of a process's threads; none when it is gone.
+/// Names of a process's threads; none if it has ended.
 pub fn threads(pid: u32) -> Vec<String> {
     let Ok(tasks) = fs::read_dir(proc(pid, "task")) else {
         return Vec::new();
@@ -138,7 +137,7 @@ pub fn threads(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// The memory a process has in RAM, in bytes.
+/// The resident memory of a process, in bytes.
 pub fn resident_bytes(pid: u32) -> u64 {
     let status = fs::read_to_string(proc(pid, "status")).unwrap();
     let line = status
@@ -149,17 +148,17 @@ pub fn resident_bytes(pid: u32) -> u64 {
     kibibytes * 1024
 }
 
-/// The processor time a process has used, to a hundredth of a second.
+/// The processor time that a process has used, to a hundredth of a second.
 pub fn processor_time(pid: u32) -> Duration {
     Stat::of(pid).expect("the process lives").used
 }
 
-/// The same with what those of its children have used that have ended; nothing of a process that has ended itself.
+/// The same, plus the time used by its children that have ended; zero if the process itself has ended.
 pub fn processor_time_of_family(pid: u32) -> Duration {
     Stat::of(pid).map_or(Duration::ZERO, |stat| stat.used + stat.used_by_children)
 }
 
-/// The time that processors of this machine have spent on anything, all of them together.
+/// The busy time of all processors of this machine together.
 pub fn busy_time() -> Duration {
     let stat = fs::read_to_string("/proc/stat").unwrap();
     let fields = stat.lines().next().unwrap().split_whitespace().skip(1);
@@ -172,17 +171,17 @@ fn of_ticks(ticks: u64) -> Duration {
     Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32
 }
 
-/// Whether there is a process with this id.
+/// Returns whether a process with this id exists.
 pub fn lives(pid: u32) -> bool {
     Stat::of(pid).is_some()
 }
 
-/// Whether it has been stopped by a signal.
+/// Returns whether it has been stopped by a signal.
 pub fn is_stopped(pid: u32) -> bool {
     Stat::of(pid).is_some_and(|stat| stat.state == 'T')
 }
 
-/// The process that started this one, while it lives.
+/// The parent of this process, while it lives.
 pub fn parent(pid: u32) -> Option<u32> {
     Stat::of(pid).map(|stat| stat.parent)
 }
@@ -197,7 +196,7 @@ struct Stat {
 }
 
 impl Stat {
-    /// Fields 3, 4, 6, 14 to 17 and 22 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
+    /// Parses fields 3, 4, 6, 14 to 17 and 22 of `/proc/<pid>/stat`; the fields before can contain blanks and brackets.
     fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(proc(pid, "stat")).ok()?;
         let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
@@ -228,7 +227,7 @@ fn listener(line: &str) -> Option<(String, u16)> {
     (*fields.get(3)? == LISTEN).then(|| (fields[9].to_owned(), port))
 }
 
-/// The sockets a process holds, by name.
+/// The sockets that a process holds, by name.
 pub fn sockets(pid: u32) -> Vec<String> {
     let Ok(entries) = fs::read_dir(proc(pid, "fd")) else {
         return Vec::new();
@@ -277,7 +276,7 @@ mod tests {
             .env("TOKEN", "of-the-test")
             .spawn()
             .unwrap();
-        // The kernel lets the parent go on a moment before the new environment can be read.
+        // The kernel resumes the parent a moment before the child's new environment can be read.
         crate::wait::until_seen(
             "the child is found",
             crate::wait::SOON,
@@ -285,7 +284,7 @@ mod tests {
             |found| found.iter().any(|process| process.pid == child.id()),
         );
         child.kill().unwrap();
-        // Not waited for yet: a zombie runs no more.
+        // Not waited for yet: a zombie does not count as running.
         let gone = crate::wait::until_seen(
             "the child is gone",
             crate::wait::SOON,

@@ -1,4 +1,4 @@
-//! How a platform under test is set up.
+//! The configuration of a platform under test.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Eight slots, this driver, nothing pre-warmed (what is there is then what flares have left), patience with what
-    /// starts and stops on a busy machine, everything else as it comes. A platform that lives longer than half an hour
-    /// is taken for hung and killed.
+    /// Eight slots, this driver, nothing pre-warmed (so that all packs are what flares have left), generous limits for
+    /// starts and stops on a busy machine, and defaults for everything else. A platform that lives longer than half an
+    /// hour is considered hung and killed.
     pub fn new(driver: Driver) -> Self {
         Self {
             driver,
@@ -34,7 +34,7 @@ impl Settings {
         }
     }
 
-    /// Packs that are shut in: as containers, and as sandboxes with control groups and without.
+    /// Drivers that isolate packs: containers, and sandboxes with control groups and without.
     pub fn isolated() -> [Self; 3] {
         [
             Self::new(Driver::Docker),
@@ -43,18 +43,18 @@ impl Settings {
         ]
     }
 
-    /// How many workers run at once.
+    /// Sets how many workers run at once.
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;
         self
     }
 
-    /// How long an unused pack stays warm.
+    /// Sets how long an unused pack stays warm.
     pub fn idle_timeout(self, time: Duration) -> Self {
         self.flag("--idle-timeout", format!("{}ms", time.as_millis()))
     }
 
-    /// How many containers are kept ready for any definition.
+    /// Sets how many containers are kept ready for any definition.
     pub fn prewarmed(mut self, count: u32) -> Self {
         self.prewarmed = count;
         self
@@ -66,36 +66,36 @@ impl Settings {
             .flag("--default-backend", name)
     }
 
-    /// Any setting of a module's `reference.conf`.
+    /// Sets any setting of a module's `reference.conf`.
     pub fn set(self, key: &str, value: &str) -> Self {
         self.flag("--set", format!("{key}={value}"))
     }
 
-    /// How long the platform may live.
+    /// Sets how long the platform may live.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Any flag of `burst standalone`.
+    /// Adds any flag of `burst standalone`.
     pub fn flag(mut self, name: &str, value: impl Into<String>) -> Self {
         self.flags.extend([name.to_owned(), value.into()]);
         self
     }
 
-    /// Any flag that has no value.
+    /// Adds any flag without a value.
     pub fn switch(mut self, name: &str) -> Self {
         self.flags.push(name.to_owned());
         self
     }
 
-    /// The platform is root's, in place of an ordinary user's.
+    /// Runs the platform as root instead of an ordinary user.
     pub fn as_root(mut self) -> Self {
         self.root = true;
         self
     }
 
-    /// A script of the shell that sets up what the platform finds around it.
+    /// Runs a shell script before the platform starts, which prepares its environment.
     pub fn surroundings(mut self, script: &str) -> Self {
         let words = ["sh", "-c", &format!("{script} && exec \"$@\""), "sh"];
         self.prefix = words.map(String::from).to_vec();
@@ -121,7 +121,7 @@ impl Settings {
         arguments.extend(["--slots".into(), self.slots.to_string()]);
         let prewarmed = format!("burst.invoker.prewarmed={}", self.prewarmed);
         arguments.extend(["--set".into(), prewarmed]);
-        // Several checkouts may share a daemon.
+        // Several checkouts can share a daemon.
         let image = std::env::var("BURST_TEST_IMAGE");
         if let (true, Ok(image)) = (self.driver.has_containers(), image) {
             arguments.extend(["--image".into(), image]);
@@ -131,14 +131,14 @@ impl Settings {
         arguments
     }
 
-    /// Whether a platform that was started with these may be had for those.
+    /// Returns whether a platform started with these settings can be lent for the other ones.
     pub(crate) fn start_the_same(&self, other: &Self) -> bool {
         self.root == other.root
             && self.prefix == other.prefix
             && self.arguments() == other.arguments()
     }
 
-    /// Whether what is pre-warmed is there before any flare, and is after it what the flare was.
+    /// Returns whether pre-warmed containers exist before any flare; a flare replaces those it uses.
     pub(crate) fn prewarms(&self) -> bool {
         self.prewarmed > 0
     }

@@ -1,4 +1,4 @@
-//! Two namespaces on one platform, as different people have them.
+//! Two namespaces on one platform, owned by different people.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ pub struct Tenant {
     cli: Cli,
 }
 
-/// The platform's first user, and another one who has nothing to do with it.
+/// The platform's first user, and another, unrelated one.
 #[derive(Debug, Clone)]
 pub struct Tenants {
     /// The platform's own user.
@@ -22,10 +22,11 @@ pub struct Tenants {
 }
 
 impl Tenants {
-    /// The namespace of whose the platform is now, and a new one.
+    /// The namespace of the platform's current user, and a new one.
     #[track_caller]
     pub fn two(platform: &Platform) -> Self {
-        // Others than this borrower have had one, too.
+        // The name is derived from the borrower's, as others have created one on this platform,
+        // too.
         let name = format!("beside-{}", platform.namespace());
         let create = ["admin", "namespace", "create", &name, "--output", "json"];
         let owner = platform.cli_setup().properties(platform.properties());

@@ -1,4 +1,4 @@
-//! Flares and groups that keep coming, whatever breaks meanwhile.
+//! A continuous stream of flares and groups, while faults occur.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,31 +11,31 @@ use serde_json::{Value, json};
 
 use crate::{Api, failing};
 
-/// What flares are asked for, and groups.
+/// The properties of the requested flares and groups.
 #[derive(Debug, Clone)]
 pub struct Wishes {
-    /// Workers of the largest.
+    /// The number of workers of the largest.
     pub size: u32,
     /// How long workers may hold, in milliseconds.
     pub hold: u64,
-    /// Backends to choose from.
+    /// The backends to choose from.
     pub backends: Vec<&'static str>,
-    /// Of a hundred flares so many fail by themselves, and so many are cancelled.
+    /// How many of a hundred flares fail by themselves, and how many are cancelled.
     pub bad: u32,
-    /// The longest pause between two.
+    /// The longest pause between two requests.
     pub pause: Duration,
 }
 
-/// Ids of all that was accepted.
+/// The ids of everything that was accepted.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
-    /// Flares, those on groups, too.
+    /// Flares, including those on groups.
     pub flares: Vec<String>,
     /// Groups.
     pub groups: Vec<String>,
 }
 
-/// Requests under way. Dropping it stops it, too.
+/// A running stream of requests. Dropping it stops it.
 #[derive(Debug)]
 pub struct Traffic {
     stop: Arc<AtomicBool>,
@@ -43,14 +43,14 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Sends flares of the program `failing` to the APIs in turn until it is stopped. What the flares
-    /// are is up to the seed; what becomes of them is not.
+    /// Sends flares of the program `failing` to the APIs in turn until it is stopped. The seed determines the flares,
+    /// not their outcome.
     pub fn flares(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
         Self::start(apis, seed, wishes, Sender::flare)
     }
 
-    /// Opens groups of the program `failing`, one after the other, and sends flares to each. Some are closed,
-    /// and some left.
+    /// Opens groups of the program `failing`, one after another, and sends flares to each. Some are closed, others
+    /// abandoned.
     pub fn groups(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
         Self::start(apis, seed, wishes, Sender::group)
     }
@@ -78,7 +78,7 @@ impl Traffic {
         }
     }
 
-    /// Stops it and gives all that was accepted.
+    /// Stops it and returns everything that was accepted.
     pub fn stop(mut self) -> Sent {
         self.stop.store(true, Ordering::Relaxed);
         self.sender.take().unwrap().join().unwrap()
@@ -141,7 +141,7 @@ impl Sender {
         }
     }
 
-    /// What so many workers are to do, and whether they are to be cancelled.
+    /// The input for this many workers, and whether the flare is to be cancelled.
     fn input(&mut self, size: u32) -> (Value, bool) {
         let Wishes { hold, bad, .. } = self.wishes;
         let chance = self.random.random_range(0..100);
@@ -155,7 +155,7 @@ impl Sender {
         (params, (bad..2 * bad).contains(&chance))
     }
 
-    /// How so many workers are to be placed, and talk.
+    /// The request for this many workers: their placement and backend.
     fn shape(&mut self, size: u32) -> Value {
         let packings = burst_client::Packing::NAMES;
         let backends = self.wishes.backends.len();

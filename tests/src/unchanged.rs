@@ -4,7 +4,7 @@ use burst_client::{ListDefinitionsQuery, ListFlaresQuery};
 
 use crate::{Platform, read_json};
 
-/// Makes requests and checks that definitions, flares and slots are afterwards as before.
+/// Makes requests and checks that definitions, flares and slots are the same afterwards as before.
 #[track_caller]
 pub fn changing_nothing(platform: &Platform, requests: impl FnOnce()) {
     let state = || {

@@ -1,4 +1,4 @@
-//! HTTP by hand, for requests that no well-behaved client makes.
+//! Hand-written HTTP, for requests that no well-behaved client makes.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -15,12 +15,12 @@ use crate::{Answer, Api};
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 const PIECE: usize = 64 * 1024;
 
-/// An answer, and how much of the body the server had let us send by then.
+/// An answer, and how much of the body the server had accepted by then.
 #[derive(Debug)]
 pub struct Interrupted {
     /// The answer.
     pub answer: Answer,
-    /// Bytes of the body that had left when it came.
+    /// Bytes of the body that had been sent when it arrived.
     pub sent: u64,
 }
 
@@ -57,7 +57,8 @@ pub fn pour(api: &Api, method: &str, path: &str, enough: u64) -> Interrupted {
                 sent,
             };
         }
-        // A server that has refused may close before all has left: then the answer is on its way.
+        // A server that has refused the request may close before everything is sent: the answer is
+        // then on its way.
         if stream.write_all(&piece).is_err() {
             break;
         }
@@ -70,7 +71,7 @@ pub fn pour(api: &Api, method: &str, path: &str, enough: u64) -> Interrupted {
     }
 }
 
-/// Sends raw bytes and gives what comes back until the server closes or stays silent.
+/// Sends raw bytes and returns what comes back until the server closes or stays silent.
 pub fn raw(api: &Api, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(api.address()).unwrap();
     stream.set_read_timeout(Some(ANSWER_LIMIT)).unwrap();
@@ -95,7 +96,7 @@ fn open(api: &Api, method: &str, path: &str, framing: &str) -> TcpStream {
     stream
 }
 
-/// Reads the answer on a thread of its own, while the body is still being sent.
+/// Reads the answer on a separate thread, while the body is still being sent.
 fn listen(stream: &TcpStream) -> mpsc::Receiver<Option<Answer>> {
     let mut stream = stream.try_clone().unwrap();
     let (sender, receiver) = mpsc::channel();
@@ -116,7 +117,7 @@ fn listen(stream: &TcpStream) -> mpsc::Receiver<Option<Answer>> {
     receiver
 }
 
-/// An answer with a declared length, once all of it is there; `100 Continue` is passed over.
+/// Parses an answer with a declared length, once it is complete; `100 Continue` is skipped.
 fn parse(bytes: &[u8]) -> Option<Answer> {
     let text = std::str::from_utf8(bytes).ok()?;
     let (head, body) = text.split_once("\r\n\r\n")?;

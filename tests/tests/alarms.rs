@@ -1,4 +1,4 @@
-//! Alarms of a cluster whose controllers are killed and started again, one after the other.
+//! Alarms of a cluster whose controllers are killed and restarted, one after another.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -8,10 +8,10 @@ use burst_tests::cluster::Setup;
 use burst_tests::{Api, Cluster, Driver, wait};
 use serde_json::{Value, json};
 
-/// Milliseconds between two due times: more than a busy machine keeps the scheduler from its work, as what passes meanwhile
-/// is made up for by one.
+/// Milliseconds between two due times: longer than a busy machine delays the scheduler, since one fire makes up for all
+/// due times missed in the meantime.
 const PERIOD: u64 = 20_000;
-/// How long before it was killed a controller may have missed what was due.
+/// How long before it was killed a controller may have missed a due time.
 const MISSED: u64 = 10_000;
 const KILLS: usize = 4;
 const LIMIT: Duration = Duration::from_secs(240);
@@ -27,7 +27,7 @@ fn alarms_fire_once_for_each_due_time() {
         let controller = kill % 2;
         let began = now();
         cluster.kill_controller(controller);
-        // The other one fires meanwhile, as soon as it can.
+        // The other controller fires in the meantime, as soon as it can.
         fires(&cluster.api_of(1 - controller), |seen| {
             seen.last()
                 .is_some_and(|fire| start(fire) > began && has_run(fire))
@@ -48,7 +48,7 @@ fn alarms_fire_once_for_each_due_time() {
         "{} fires, {KILLS} kills, left out {left_out:?}",
         times.len()
     );
-    // While there is no scheduler nobody fires, and what passed meanwhile is made up for by one.
+    // Without a scheduler no alarm fires, and one fire makes up for the missed ones.
     let excused = |due: &u64| {
         outages
             .iter()
@@ -58,7 +58,7 @@ fn alarms_fire_once_for_each_due_time() {
         left_out.iter().all(excused),
         "{left_out:?} of {all:?}, outages {outages:?}"
     );
-    // The one that makes up may begin right before the next due time, and have its record right after it.
+    // The make-up fire may begin right before the next due time and have its record right after it.
     let twice: Vec<u64> = (due.windows(2))
         .filter(|pair| pair[0] == pair[1])
         .map(|pair| pair[0])
@@ -73,7 +73,7 @@ fn alarms_fire_once_for_each_due_time() {
     }
 }
 
-/// A trigger that an alarm fires, and a rule by which it runs an action.
+/// Creates a trigger that an alarm fires, and a rule by which it runs an action.
 #[track_caller]
 fn create(api: &Api) {
     let code = "def main(args):\n    return {}\n";
@@ -93,7 +93,7 @@ fn now() -> u64 {
     SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64
 }
 
-/// The records of all fires, the oldest first, once they are as wanted.
+/// Waits until the records of all fires, the oldest first, are as wanted, and returns them.
 #[track_caller]
 fn fires(api: &Api, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
     let query = ListActivationsQuery {
@@ -103,7 +103,7 @@ fn fires(api: &Api, wanted: impl Fn(&[Value]) -> bool) -> Vec<Value> {
         ..ListActivationsQuery::default()
     };
     let list = || -> Vec<Value> {
-        // None where a request waited for a controller that is no more.
+        // Empty if the request was waiting for a controller that has been killed.
         let listed = api.client().list_activations(&query);
         let listed = listed.map(|listed| serde_json::from_str(listed.text()).unwrap());
         let mut all: Vec<Value> = listed.unwrap_or_default();
@@ -122,7 +122,7 @@ fn has_run(fire: &Value) -> bool {
     !activations(fire).is_empty()
 }
 
-/// Of the actions that a trigger began.
+/// The activations of the actions that a trigger began.
 fn activations(fire: &Value) -> Vec<String> {
     let lines = fire["logs"].as_array().unwrap().iter();
     let rules = lines.map(|line| serde_json::from_str::<Value>(line.as_str().unwrap()).unwrap());

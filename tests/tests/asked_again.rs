@@ -1,4 +1,4 @@
-//! What starts something is asked for again when its answer is lost, and is started once.
+//! Requests that start something are retried if their answer is lost, and take effect only once.
 
 use burst_client::{ListFlaresQuery, ListGroupsQuery};
 use burst_tests::cutting::Cutter;

@@ -1,5 +1,4 @@
-//! More calls at the same moment than there are slots, each of which is waited for: none is lost, and none gets what is
-//! another's.
+//! More simultaneous blocking calls than slots: none is lost, and each gets its own result.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 
 const CALLS: u64 = 30;
 
-/// Long enough that all others have come when the first one ends.
+/// Takes long enough for all other calls to arrive before the first one ends.
 const SQUARE: &str = "
 import time
 
@@ -67,7 +66,7 @@ fn each_of_many_calls_at_once_gets_its_own_result() {
         let text = answer.text().unwrap();
         assert_eq!(status, 200, "{n}: {text}");
         let result: Value = serde_json::from_str(&text).unwrap();
-        // What stands in a query is text.
+        // Values in a query are text.
         assert_eq!(result, json!({"n": n.to_string(), "square": n * n}), "{n}");
         id.to_str().unwrap().to_owned()
     });
@@ -80,7 +79,7 @@ fn store(api: &Api, name: &str, exec: Value) {
     api.put_action(name, &body);
 }
 
-/// Makes all calls at the same moment, and gives what each comes to, of which no two are the same.
+/// Makes all calls simultaneously and returns their results, all of which must differ.
 #[track_caller]
 fn all_at_once(call: impl Fn(u64) -> String + Sync) -> BTreeSet<String> {
     let start = Barrier::new(CALLS as usize);
@@ -100,7 +99,7 @@ fn all_at_once(call: impl Fn(u64) -> String + Sync) -> BTreeSet<String> {
     ids
 }
 
-/// What a call that is waited for is answered.
+/// The answer to a blocking call.
 #[track_caller]
 fn record(api: &Api, name: &str, n: u64) -> Value {
     api.invoke(name, &json!({"n": n})).expect(200)
@@ -110,7 +109,7 @@ fn id(record: &Value) -> String {
     record["activationId"].as_str().unwrap().to_owned()
 }
 
-/// An action has run so many times in all, these among them, and no more.
+/// Checks that an action has run exactly this many times, including these activations.
 #[track_caller]
 fn recorded(api: &Api, name: &str, runs: u64, ids: &BTreeSet<String>) {
     let query = ListActivationsQuery {

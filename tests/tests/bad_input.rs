@@ -190,9 +190,9 @@ fn bodies_over_the_limit_are_not_read() {
             announced.answer.refusal(413);
             assert!(announced.sent < 100);
         }
-        // Without an announcement the server has to count. It stops 128 MiB beyond its limit of 8 or 90, as a client
-        // in the middle of sending would not get its answer; then as much may be under way as the kernel's buffers
-        // hold (36 MiB seen), or come before its end of the connection does.
+        // Without an announced length the server has to count. It stops 128 MiB beyond its limit of 8 or 90, as a
+        // client that is still sending would not see its answer; as much data may then be in flight as the kernel's
+        // buffers hold (36 MiB observed), or as arrives before its close does.
         for (method, path) in [("POST", "bursts/failing"), ("PUT", "bursts/new")] {
             let poured = wire::pour(api, method, path, endless);
             poured.answer.refusal(413);
@@ -230,7 +230,7 @@ fn credentials() {
             let other = api.request(Method::DELETE, &format!("namespaces/other/{path}"));
             api.send(other).refusal(403);
         }
-        // Who may not look is not told that a body would have been too long either.
+        // An unauthorised caller does not learn that a body would have been too long either.
         let call = api.anonymous(Method::POST, "namespaces/_/bursts/failing");
         api.send(call.json(&json!({"size": 0}))).refusal(401);
     });

@@ -1,4 +1,4 @@
-//! Packages that cannot run here are refused when they are deployed (issue 2, point 5).
+//! Packages that cannot run here are rejected when they are deployed (issue 2, point 5).
 
 use std::fs;
 
@@ -105,7 +105,7 @@ fn over_http() {
         refused(client.deploy(failing::NAME, &once, &fine), 409);
         put("namespaces/_/bursts/failing?overwrite=perhaps").refusal(400);
     });
-    // The checks refuse no good package.
+    // The checks reject no good package.
     let fine = definition(&zip_of("exec", &good));
     client.deploy("new", &once, &fine).unwrap();
 }
@@ -129,7 +129,7 @@ fn by_the_command_line() {
         deploy("other.zip", &zip_of("main", &good))
             .exits(11)
             .complains_of("exec");
-        // Only the platform knows its packs' processors and C library.
+        // Only the platform knows the processors and the C library of its packs.
         let foreign = for_another_machine(good.clone());
         deploy("foreign", &foreign)
             .exits(6)

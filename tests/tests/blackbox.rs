@@ -1,4 +1,4 @@
-//! Images of users' own, which keep OpenWhisk's contract of containers or do not.
+//! Users' own images, which follow OpenWhisk's contract for containers or do not.
 
 use std::fs;
 
@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 const SERVER: &str = include_str!("blackbox/server.py");
 
-/// An image that goes with this value.
+/// An image that is removed when this value is dropped.
 struct Image(String);
 
 impl Image {
-    /// With these lines after the first of its Dockerfile, and a server in it.
+    /// Builds an image that contains the server, with these lines after the first of its Dockerfile.
     #[track_caller]
     fn new(name: &str, base: &str, lines: &str) -> Self {
         docker::require();
@@ -26,7 +26,7 @@ impl Image {
         Self(tag)
     }
 
-    /// One that serves, by a shell in between as many have it, and that tries to get into the runtime.
+    /// Builds an image that serves, through a shell as is common, and that tries to interfere with the runtime.
     #[track_caller]
     fn serving(name: &str, act: &str) -> Self {
         let lines = format!(
@@ -57,7 +57,7 @@ fn store(platform: &Platform, name: &str, image: &Image, code: Option<&str>) {
     platform.api().put_action(name, &body);
 }
 
-/// The record of a call that was waited for.
+/// The record of a blocking call.
 #[track_caller]
 fn invoke(platform: &Platform, name: &str, input: &Value, status: u16) -> Value {
     let answer = platform.api().invoke(name, input);
@@ -84,7 +84,7 @@ fn an_image_that_keeps_the_contract_runs_actions() {
             (&output["place"], &output["own"]),
             (&json!("/srv"), &json!("yes"))
         );
-        // Its own program has it; the runtime would not have come up with it.
+        // The image's own program has it; the runtime would not have started with it.
         assert_eq!(output["preload"], "/srv/none.so");
         assert_eq!(output["secret"], Value::Null);
         assert!(output["user"].as_u64().unwrap() > 1_000_000, "{output}");
@@ -183,7 +183,7 @@ fn an_image_that_misbehaves_fails_its_own_calls() {
 #[test]
 fn an_image_that_does_not_come_up_says_why() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
-    // It has nothing at all, not even a C library, and the runtime comes up in it all the same.
+    // An image that contains nothing at all, not even a C library, and in which the runtime still starts.
     for (name, image, said) in [
         (
             "empty",

@@ -1,4 +1,4 @@
-//! A program tries to break out of its container, and out of each of its limits.
+//! A program that tries to break out of its container, and to exceed each of its limits.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,7 +9,7 @@ use burst_tests::escaping::{NAME, lent, start};
 use burst_tests::{Driver, Platform, Settings, built, failing, wait};
 use serde_json::{Value, json};
 
-/// Each attempt of the program, and how it must be refused; not every kernel has everything.
+/// Each attempt of the program and the expected error; some kernels lack some of the features.
 const REFUSED: &[(&str, &str)] = &[
     ("write to the root", "ReadOnlyFilesystem"),
     ("write where programs are", "ReadOnlyFilesystem"),
@@ -46,19 +46,19 @@ const REFUSED: &[(&str, &str)] = &[
     ("stop the runtime", "Unsupported"),
 ];
 
-/// What meets another refusal in a sandbox, where nobody but its own user is known, and of the machine's directories
-/// nothing but the C library is there.
+/// Attempts with a different error in a sandbox, in which only its own user exists, and none of the machine's
+/// directories but the C library.
 const REFUSED_IN_SANDBOX: &[(&str, &str)] = &[
     ("write where programs are", "NotFound"),
     ("replace the runtime", "NotFound"),
     ("become root", "InvalidInput"),
     ("join root's group", "InvalidInput"),
     ("give a file away", "InvalidInput"),
-    // Where there are control groups, the pack's own is shown.
+    // With control groups, the pack's own group is visible.
     ("raise its limits", "PermissionDenied|Other"),
 ];
 
-/// What the only worker of a flare that succeeds returns.
+/// Returns the output of a flare with one worker, which must succeed.
 #[track_caller]
 fn output(platform: &Platform, options: &Value) -> Value {
     let flare = platform.api().flare_to_end(NAME, options);
@@ -105,7 +105,7 @@ fn every_way_out_of_a_sandbox_is_closed() {
     }
 }
 
-/// Nothing that was tried has succeeded, and each attempt was refused as it is to be.
+/// Checks that no attempt succeeded and that each was refused with the expected error.
 #[track_caller]
 fn all_refused(tried: &Value, otherwise: &[(&str, &str)]) {
     let attempts = tried["attempts"].as_object().unwrap();
@@ -131,7 +131,7 @@ fn a_program_takes_no_more_than_its_share() {
     takes_no_more_than_its_share(Driver::Docker, Settings::new(Driver::Docker));
 }
 
-/// An ordinary user without control groups has no processors to share out.
+/// Without control groups, an ordinary user cannot limit processor time.
 #[test]
 fn a_program_in_a_sandbox_of_root_takes_no_more_than_its_share() {
     let driver = Driver::Sandbox;
@@ -201,7 +201,7 @@ fn too_much_memory_ends_its_own_pack(settings: Settings) {
     api.ended(&other);
 }
 
-/// MiB of which the program could say that it had them.
+/// The MiB that the program could report having.
 fn eaten(platform: &Platform, flare: &Flare) -> u32 {
     let logs = platform.api().logs(&flare.flare_id).logs;
     let last = (logs.iter().rev()).find_map(|line| line.line.strip_prefix("now: eaten "));

@@ -1,4 +1,4 @@
-//! Functions that call the platform back, where it says it is and by the key that it gives them.
+//! Functions that call the platform back, at the address and with the key that it gives them.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,7 +13,7 @@ def main(args):
     return {'twice': 2 * args['n']}
 ";
 
-/// Has another action of its namespace work for it. No proxy of the machine's may come between.
+/// Calls another action of its namespace. It must not go through a proxy of the machine.
 const CALLER: &str = "
 import base64, json, os, urllib.request
 
@@ -30,7 +30,7 @@ def main(args):
     return {'host': host, 'key': key, 'deadline': os.environ['__OW_DEADLINE'], 'got': got}
 ";
 
-/// Gives what it was told to who called it.
+/// Returns what it was given to its caller.
 const TELLER: &str = "
 import os
 
@@ -58,7 +58,7 @@ fn invoke(api: &Api, name: &str, n: u64) -> Value {
     api.invoke_for_result(name, &json!({"n": n})).expect(200)
 }
 
-/// What a web action answers somebody without credentials.
+/// The answer of a web action to a caller without credentials.
 #[track_caller]
 fn stranger(platform: &Platform, call: &str) -> Value {
     let path = format!("web/{}/default/{call}", platform.namespace());
@@ -66,7 +66,7 @@ fn stranger(platform: &Platform, call: &str) -> Value {
     platform.api().send(request).expect(200)
 }
 
-/// Who has the key that a function was told.
+/// An API client with the key that a function was given.
 #[track_caller]
 fn with_key(platform: &Platform, told: &Value) -> Api {
     let key = told["key"].as_str().unwrap();
@@ -79,12 +79,12 @@ fn now() -> u64 {
     SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64
 }
 
-/// Of functions that are to work on a busy machine, too.
+/// The timeout of functions that must also work on a busy machine.
 const LONG: Duration = Duration::from_secs(60);
-/// Of one whose end is waited for: it only tells what it was told.
+/// The timeout of a function whose deadline the test waits for: it only returns what it was given.
 const SHORT: Duration = Duration::from_secs(30);
 
-/// Has the function whose end is waited for be called, and tries the key that it was told, in its time.
+/// Has the function with the short timeout called, and tries the key that it was given before its deadline.
 #[track_caller]
 fn briefly(platform: &Platform, call: impl Fn(&Api) -> Value) -> Value {
     for _ in 0..5 {
@@ -106,7 +106,7 @@ fn deadline(told: &Value) -> u64 {
     told["deadline"].as_str().unwrap().parse().unwrap()
 }
 
-/// Waits until the time of the function's run is up: its key, good until then, opens nothing.
+/// Waits until the deadline of the function's run has passed: its key, valid until then, is rejected.
 #[track_caller]
 fn ends(platform: &Platform, told: &Value) {
     let deadline = deadline(told);
@@ -130,7 +130,7 @@ fn by_the_key_that_it_is_given_while_it_runs() {
         api.base(),
         "the port is the one it was given in place of 0"
     );
-    // A stranger's call has no key at all: the function's opens its owner's namespace.
+    // A call by a stranger carries no key: the function's key is for its owner's namespace.
     let web = stranger(&platform, "caller.json?n=21");
     assert_eq!(web["got"], json!({"twice": 42}), "{web}");
     assert_ne!(web["key"], told["key"]);
@@ -143,7 +143,7 @@ fn by_the_key_that_it_is_given_while_it_runs() {
     assert_eq!(api.count_activations(Some("twice")), 2);
 }
 
-/// In a sandbox no function reaches the controller: what it is told is tried by who called it.
+/// No function in a sandbox can reach the controller, so its caller tries the key that it was given.
 #[test]
 fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
     let platform = Platform::lent(Settings::new(Driver::Sandbox));

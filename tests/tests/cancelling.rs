@@ -1,4 +1,5 @@
-//! A flare that would never end is cancelled, and all that it had is free: slots, processes, containers, keys, users.
+//! A flare that would never end is cancelled, and everything it held is freed: slots, processes, containers, keys,
+//! users.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +7,7 @@ use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
-/// It should take less than a second, which the benchmark measures; here it may take what a busy machine needs.
+/// It should take less than a second, which the benchmark measures; here it may take as long as a busy machine needs.
 const LIMIT: Duration = wait::SOON;
 
 #[test]
@@ -34,7 +35,7 @@ fn over_redis(driver: Driver) {
 #[track_caller]
 fn every_case(platform: &Platform, redis: Option<&Redis>) {
     failing::deploy(platform);
-    // Worker 3 computes and never looks up; the others wait for it in a receive and a barrier.
+    // Worker 3 computes without ever calling the library; the others wait for it in a receive and a barrier.
     cancelled(platform, redis, &failing::input("loop", 3), |worker| {
         if worker == 3 {
             failing::MARK
@@ -42,7 +43,7 @@ fn every_case(platform: &Platform, redis: Option<&Redis>) {
             "waiting"
         }
     });
-    // Nobody is left who could listen to anything.
+    // No worker is left that could notice anything.
     cancelled(platform, redis, &json!({"how": "loop"}), |_| failing::MARK);
 }
 

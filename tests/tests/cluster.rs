@@ -1,4 +1,4 @@
-//! Controllers and invokers as processes of their own: flares across several invokers.
+//! Controllers and invokers as separate processes: flares across several invokers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,14 +34,14 @@ fn runs_on_four_invokers(driver: Driver) {
     let invokers: BTreeSet<_> = flare.packs.iter().map(|pack| &pack.invoker).collect();
     assert_eq!(invokers.len(), 4, "{flare:#?}");
 
-    // Its input and output are files of this machine.
+    // Its input and output are files on this machine.
     if !driver.isolates() {
         sort(&cluster, &mut accepted);
     }
     accepted.hold(&cluster);
 }
 
-/// Workers on all four invokers exchange everything they have.
+/// Workers on all four invokers exchange all their data.
 fn sort(cluster: &Cluster, accepted: &mut Accepted) {
     let (input, output) = (cluster.scratch().join("in"), cluster.scratch().join("out"));
     fs::create_dir(&output).unwrap();
@@ -64,7 +64,7 @@ fn tera(arguments: &[&str]) {
     assert_eq!(finished.code, Some(0), "{finished:#?}");
 }
 
-/// Whichever controller is asked, and whether the one that took it is still there.
+/// Whichever controller is asked, and whether or not the one that accepted the request still runs.
 #[test]
 fn a_request_of_one_key_is_one_flare_of_all_controllers() {
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);

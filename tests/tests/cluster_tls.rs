@@ -1,4 +1,4 @@
-//! Nodes that prove to each other who they are: those who cannot are left outside.
+//! Nodes that authenticate each other: nodes that cannot are kept out.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,13 +12,13 @@ use burst_tests::node::{self, Node};
 use burst_tests::{Cluster, Driver, processes, wait};
 use serde_json::json;
 
-/// Of a node's life, in which it may wait for a busy machine several times, and of each of those waits.
+/// The lifetime of a node, which may wait for a busy machine several times, and the limit of each of these waits.
 const LIMIT: Duration = Duration::from_secs(600);
 
 /// The name that the nodes of a cluster share.
 const CLUSTER: &str = "burst.test";
 
-/// The settings of a node, by what their flag of `burst` is named.
+/// The TLS settings of a node, by the name of their `burst` flag.
 fn files(keys: &Certified) -> [(&'static str, &str); 3] {
     [
         ("key", keys.key.to_str().unwrap()),
@@ -82,7 +82,7 @@ fn a_node_with_the_key_joins_under_an_id_of_its_own() {
     assert_eq!(mode, 0o600);
     let key = |file: &Path| vec!["--cluster-key".into(), file.to_str().unwrap().into()];
 
-    // Without a key, and under an id that somebody has, an invoker ends with one sentence.
+    // Without a key, or under an id that is taken, an invoker ends with one sentence.
     let nobody = Outsider::start(directory.path(), "nobody", cluster.seed(), &[]);
     let said = nobody.ends_with_1();
     assert!(
@@ -98,7 +98,7 @@ fn a_node_with_the_key_joins_under_an_id_of_its_own() {
     let said = double.ends_with_1();
     assert!(said.contains("has the id invoker0 and is up"), "{said}");
 
-    // With a key of another cluster it stays outside.
+    // With a key of another cluster it is kept out.
     let other = certificates::cluster_key(cluster.scratch());
     let stranger = Outsider::start(directory.path(), "stranger", cluster.seed(), &key(&other));
     stranger.has_tried();
@@ -106,12 +106,12 @@ fn a_node_with_the_key_joins_under_an_id_of_its_own() {
     node::assert_good_end("stranger", stranger.node.terminate());
 }
 
-/// One invoker, which has room for all.
+/// A cluster with one invoker, which has room for all.
 fn one() -> Setup {
     Setup::new(Driver::Process).invokers(1).slots(8)
 }
 
-/// The cluster runs flares, and knows nothing of anybody else.
+/// Checks that the cluster runs flares and knows no invoker but its own.
 #[track_caller]
 fn goes_on(cluster: &Cluster) {
     cluster.deploy("hello");
@@ -122,7 +122,7 @@ fn goes_on(cluster: &Cluster) {
     assert_eq!(invokers, ["invoker0"]);
 }
 
-/// An invoker that looks for the cluster and is not of it.
+/// An invoker that looks for the cluster but does not belong to it.
 struct Outsider {
     node: Node,
     name: &'static str,
@@ -144,7 +144,7 @@ impl Outsider {
             "process",
         ];
         let more = ["--seed", seed, "--data", data.to_str().unwrap()];
-        // It says that nobody answers when it has said hello ten times.
+        // It reports that nobody answers once it has sent Hello ten times.
         let soon = ["--set", "burst.invoker.heartbeat-interval=250ms"];
         let arguments = arguments
             .into_iter()
@@ -163,7 +163,7 @@ impl Outsider {
         }
     }
 
-    /// Waits until it has ended as one that cannot start, and gives the sentence it said.
+    /// Waits until it has ended with exit code 1, and returns the one sentence that it printed.
     #[track_caller]
     fn ends_with_1(mut self) -> String {
         let ended = wait::until("it ends", LIMIT, || self.node.ended());
@@ -178,7 +178,7 @@ impl Outsider {
         sentence
     }
 
-    /// Waits until it has said that nobody lets it in.
+    /// Waits until it has reported that no controller lets it in.
     #[track_caller]
     fn has_tried(&self) {
         let log = self.data.join("logs/burst.log");

@@ -1,5 +1,5 @@
-//! Whole-system tests of clusters: controllers and invokers as processes of their own. They share nothing but this
-//! machine, so that several run at a time.
+//! Whole-system tests of clusters: controllers and invokers as separate processes. They share nothing but this machine,
+//! so that several can run at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cluster;

@@ -1,13 +1,15 @@
-//! Every operation of workers, on every backend and driver, by the platform: as a flare's own user on the server.
+//! Every operation of workers, on every backend and driver, through the platform, which uses a separate user on the
+//! server for each flare.
 
 use burst_tests::backends::{self, Backend};
 use burst_tests::{Driver, Platform, Settings, built, collectives, docker, wait};
 use serde_json::json;
 
-/// Three packs of two workers: members of a pack, leaders, and others in between.
+/// Runs all operations on three packs of two workers, so that there are members of a pack, leaders, and workers between
+/// them.
 #[track_caller]
 fn all_operations(platform: &Platform, backend: &str) {
-    // By another name, no pack of another backend's is warm.
+    // Under another name, so that no warm pack of another backend is used.
     let name = format!("collectives-on-{backend}");
     let program = built::program(collectives::NAME);
     let deploy = ["deploy", &name, program.to_str().unwrap()];
@@ -15,7 +17,7 @@ fn all_operations(platform: &Platform, backend: &str) {
     let api = platform.api();
     let request = json!({"size": 6, "params": {}, "granularity": 2, "packing": "homogeneous",
         "timeout": 240_000, "backend": backend});
-    // The second on the same packs, as another user.
+    // The second run is on the same packs, as another user of the server.
     for start in ["cold", "warm"] {
         let flare = api.flare_to_end(&name, &request);
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
@@ -37,13 +39,13 @@ fn of_containers_on_every_backend() {
     on_every_backend(Settings::new(Driver::Docker), &Driver::Docker.host());
 }
 
-/// Of this machine by its loopback, which a sandbox has as well.
+/// At this machine's loopback address, which a sandbox shares.
 #[test]
 fn of_sandboxes_on_every_backend() {
     on_every_backend(Settings::new(Driver::Sandbox), &Driver::Sandbox.host());
 }
 
-/// By an address that a sandbox is given for it.
+/// At an address to which a sandbox gets a route.
 #[test]
 fn of_sandboxes_of_root_on_every_backend() {
     let settings = Settings::new(Driver::Sandbox).as_root();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 const CALLS: usize = 8;
 
-/// Each call goes on when all of them are in the process: alone none ever would.
+/// Each call continues once all of them are in the process: if they ran one at a time, none would.
 const TOGETHER: &str = "
 let inside = [];
 async function main({ n, of }) {
@@ -25,7 +25,7 @@ async function main({ n, of }) {
 }
 ";
 
-/// The first waits for ever; the others end the process, or wait as well.
+/// The first call waits for ever; the others end the process, or wait as well.
 const ENDS: &str = "
 let stays;
 function main({ what }) {
@@ -44,12 +44,12 @@ fn store(api: &Api, name: &str, code: &str, limits: Value) {
     api.put_action(name, &body);
 }
 
-/// The record of a call that is waited for, however it ends.
+/// The record of a blocking call, however it ends.
 fn invoke(api: &Api, name: &str, payload: &Value) -> Value {
     api.invoke(name, payload).json
 }
 
-/// The id of a call that stays, once it runs.
+/// Starts a call that stays, and returns its id once it runs.
 fn staying(api: &Api, name: &str, payload: &Value) -> String {
     let id = api.begin(name, payload);
     let log = || api.logs_of(&id, 0).logs;
@@ -59,7 +59,8 @@ fn staying(api: &Api, name: &str, payload: &Value) -> String {
     id
 }
 
-/// The records of calls that come at once, of which so many at a time wait for each other: each has its own result.
+/// Makes calls simultaneously, of which `of` at a time wait for each other, and returns their records: each must have
+/// its own result.
 fn together(api: &Api, name: &str, calls: usize, of: usize) -> Vec<Value> {
     let records: Vec<Value> = thread::scope(|scope| {
         let calls: Vec<_> = (0..calls)
@@ -73,7 +74,7 @@ fn together(api: &Api, name: &str, calls: usize, of: usize) -> Vec<Value> {
     records
 }
 
-/// A container takes a call, which has its result.
+/// Checks that a container takes a call and returns its result.
 fn takes(api: &Api, what: &str) {
     let call = json!({"what": what});
     let record = invoke(api, "ends", &call);
@@ -90,7 +91,7 @@ fn calls_run_in_one_container(platform: &Platform) {
             let result = &record["response"]["result"];
             assert_eq!(result["id"], record["activationId"], "{record:#}");
             processes.insert(result["process"].to_string());
-            // What a call prints is its own, also what it prints later.
+            // The lines a call prints belong to its own log, even those it prints later.
             let id = record["activationId"].as_str().unwrap();
             let record = api.ended_activation(id);
             let log = record["logs"].to_string();
@@ -149,7 +150,7 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
         api,
         "ends",
         ENDS,
-        // Time enough for an interpreter to start on a busy machine.
+        // Enough time for an interpreter to start on a busy machine.
         json!({"concurrency": 3, "timeout": 30_000}),
     );
     let overdue = invoke(api, "ends", &json!({"what": "stay"}));
@@ -166,7 +167,7 @@ fn calls_beyond_what_a_container_takes_wait_for_their_turn() {
     together(api, "pairs", 6, 2);
 }
 
-/// The first waits for a file; the others throw.
+/// The first call waits for a file; the others throw.
 const FAILS: &str = "
 const fs = require('fs');
 async function waits(file) {
@@ -204,7 +205,7 @@ const WAITS: &str = "
 const main = ({ time }) => new Promise((resolve) => setTimeout(resolve, time, { time }));
 ";
 
-/// The runtime takes none in as soon as a call is overdue, of which nobody else hears before that has ended.
+/// The runtime takes no more calls once one is overdue, which nobody else learns before that call has ended.
 #[test]
 fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
     let platform = Platform::lent(one_slot(Driver::Process));
@@ -213,7 +214,7 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
         api,
         "waits",
         WAITS,
-        // Time enough for an interpreter to start beside other tests.
+        // Enough time for an interpreter to start beside other tests.
         json!({"concurrency": 4, "timeout": 30_000}),
     );
     let log = || {
@@ -225,13 +226,13 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
                 let record = invoke(api, "waits", &call);
                 let result = &record["response"]["result"];
                 let error = result["error"].as_str().unwrap_or_default();
-                // Of calls one after the other one may be in the process as it is killed.
+                // The calls come one after another, so at most one can be in the process when it is killed.
                 if error.contains("another call in it") {
                     along += 1;
                 } else {
                     assert_eq!(*result, call, "{record:#}");
                 }
-                // Within the calls a minute that anybody has.
+                // Stays below the limit of calls per minute.
                 thread::sleep(Duration::from_millis(10));
             }
             assert!(along <= 1, "{along} were ended with the other");

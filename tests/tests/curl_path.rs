@@ -1,4 +1,4 @@
-//! The user's path over plain HTTP, with the `curl` commands the README shows and their like.
+//! The user's path over plain HTTP, with the `curl` commands in the README and similar ones.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Runs lines of a shell with APIHOST and AUTH set as the README does it.
+/// Runs lines of shell with APIHOST and AUTH set as in the README.
 fn shell(platform: &Platform, lines: &str) -> String {
     let script = format!(". {}\n{lines}", platform.properties().display());
     let mut bash = Command::new("bash");
@@ -21,7 +21,7 @@ fn shell(platform: &Platform, lines: &str) -> String {
     finished.stdout
 }
 
-/// `curl` below the caller's namespace; gives the status and the body.
+/// Runs `curl` below the caller's namespace; returns the status and the body.
 fn curl(platform: &Platform, arguments: &str, path: &str) -> (u16, Value) {
     let said = shell(
         platform,
@@ -124,7 +124,8 @@ fn the_whole_path() {
     let (status, again) = curl(&platform, "", &format!("flares/{id}/result"));
     assert_eq!((status, &again), (200, &result));
 
-    // A failed flare answers 502 to whoever waits for it, with the same body as a good one.
+    // A blocking request for a failed flare is answered with 502, with the same body as for a
+    // successful one.
     let request = post(r#"{"size":2,"params":{"how":"panic","who":1}}"#);
     let (status, flare) = curl(&platform, &request, "bursts/work?blocking=true");
     assert_eq!(

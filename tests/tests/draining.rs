@@ -1,4 +1,4 @@
-//! Machines that are taken out of service: by the administrator, and as their invokers are told to stop.
+//! Machines that are taken out of service: by the administrator, or because their invokers are told to stop.
 
 use std::fs;
 
@@ -31,7 +31,7 @@ fn cli_of(api: &Api, cluster: &Cluster, words: &[&str], code: i32) -> String {
     format!("{}{}", finished.stdout, finished.stderr)
 }
 
-/// The flare's only invoker, once it runs.
+/// Waits until the flare runs and returns its only invoker.
 fn runs_on(api: &Api, id: &str) -> String {
     wait::until_seen(
         "the flare runs",
@@ -81,7 +81,7 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     }
     cli(&cluster, &["drain", &drained, "--wait", "1m"], 0);
     assert_eq!(state(&cluster), Some(InvokerState::from("drained")));
-    // Whoever is started anew: it was taken out, and nobody has put it back.
+    // A restart of the controller changes nothing: the machine was drained, and nobody has resumed it.
     cluster.kill_controller(0);
     cluster.start_controllers(&[0]);
     cluster.all_up();
@@ -93,7 +93,7 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     accepted.hold(&cluster);
 }
 
-/// One of them has the scheduler, and the other one asks it.
+/// One of the controllers runs the scheduler, and the other one asks it.
 #[test]
 fn whichever_controller_is_asked_to_drain_a_machine_does() {
     let cluster = Cluster::start(two().controllers(2));
@@ -111,7 +111,7 @@ fn whichever_controller_is_asked_to_drain_a_machine_does() {
 
 #[test]
 fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
-    // They end when they are let, however long a busy machine takes to get there.
+    // The flares end when the test lets them, however long a busy machine takes.
     let setup = two().set_invokers("burst.drain-timeout", "10m");
     let (mut cluster, mut accepted) = invariants::cluster(setup);
     let over = cluster.scratch().join("over");
@@ -134,7 +134,7 @@ fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
     for id in [&held, &other] {
         succeeded(&accepted.ended(&cluster, id));
     }
-    // It has been told already; this waits for its end.
+    // It has already been signalled; this waits for its end.
     cluster.stop_invoker(index);
     cluster.start_invoker(index);
     cluster.all_up();

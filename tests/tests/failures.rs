@@ -1,5 +1,5 @@
-//! One worker fails in every way there is while the others wait for it: the flare ends, everyone is told who it
-//! was, and nothing is left behind (issue 2, point 3).
+//! One worker fails in every possible way while the others wait for it: the flare ends, everyone learns which worker
+//! failed, and nothing is left behind (issue 2, point 3).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -12,8 +12,8 @@ const SIZE: u32 = 4;
 const GRANULARITY: u32 = 2;
 /// In the second pack, so that the failure has to cross from pack to pack.
 const WHO: u32 = 3;
-/// In microseconds. It should take less than a second, which the benchmark measures; here it may take what a busy
-/// machine needs, as long as nobody waits for the flare's time-out.
+/// In microseconds. It should take less than a second, which the benchmark measures; here it may take as long as a busy
+/// machine needs, provided that nobody waits for the flare's timeout.
 const LIMIT: u64 = 60_000_000;
 
 /// A way to fail.
@@ -24,7 +24,7 @@ struct Case {
     kind: &'static str,
     /// Whether one worker can be named, or only its pack.
     names_worker: bool,
-    /// Whether its packs are warm: its time is none that packs start in.
+    /// Whether it starts on warm packs, so that its timeout includes no start of packs.
     warm: bool,
     options: Value,
 }
@@ -42,8 +42,8 @@ impl Case {
     }
 }
 
-/// With control groups, nobody knows who of a pack had most of its memory; a program that is held alone is refused
-/// more, and by whom is known. `endless` is how a worker never returns.
+/// With control groups, it is unknown which worker of a pack used most of its memory; a program whose memory is limited
+/// by itself is refused more, and the worker is known. `endless` is the way in which a worker never returns.
 fn cases(groups: bool, endless: &'static str) -> Vec<Case> {
     let mut cases = vec![
         Case::of_worker("error", "error"),
@@ -55,7 +55,7 @@ fn cases(groups: bool, endless: &'static str) -> Vec<Case> {
             state: "timed-out",
             names_worker: false,
             warm: true,
-            // As long as a busy machine may take to have workers begin, of whom one is to be at it by then.
+            // As long as a busy machine may take to let the workers begin, one of which must be in its loop by then.
             options: json!({"timeout": 15_000}),
             ..Case::of_worker(endless, "timeout")
         },
@@ -120,8 +120,8 @@ fn over_redis_list(driver: Driver, redis: &Redis) {
     );
 }
 
-/// Runs every case on one platform, one after the other, and reports all that went wrong: what one
-/// leaves behind would show in the next.
+/// Runs every case on one platform, one after another, and reports everything that went wrong: leftovers of one would
+/// show in the next.
 fn all_cases(platform: &Platform, cases: &[Case], redis: Option<&Redis>) {
     failing::deploy(platform);
     let before = platform.footprint();
@@ -136,14 +136,14 @@ fn all_cases(platform: &Platform, cases: &[Case], redis: Option<&Redis>) {
         })
         .map(|case| case.how)
         .collect();
-    // Looking at the keys takes a few commands, messages between packs take many.
+    // Checking the keys takes a few commands; messages between packs take many.
     if let (Some(redis), Some(before)) = (redis, commands) {
         assert!(
             redis.commands() > before + 200,
             "the packs did not talk through Redis"
         );
     }
-    // The platform still works, after all this, and with all its slots.
+    // After all this the platform still works, with all its slots.
     let after = platform
         .api()
         .run(failing::NAME, platform.slots(), &failing::succeed());
@@ -167,7 +167,7 @@ fn one_case(platform: &Platform, redis: Option<&Redis>, case: &Case, before: &Fo
     check_flare(platform, &flare, case);
     check_workers(platform, &flare, case);
 
-    // Nothing is left. Clean-up may follow the announcement of the end by a moment.
+    // Nothing is left. The clean-up may end a moment after the flare's end is reported.
     let look = || platform.footprint();
     wait::until_seen("all is as before", wait::SOON, look, |now| now == before);
     if let Some(redis) = redis {
@@ -199,11 +199,11 @@ fn check_flare(platform: &Platform, flare: &Flare, case: &Case) {
         );
         assert_eq!(error.invoker.as_deref(), Some("invoker0"), "{error:#?}");
     }
-    // Of the pack's workers it cannot be known who it was.
+    // It cannot be known which of the pack's workers it was.
     if case.kind == "out-of-memory" && !case.names_worker {
         assert_eq!((error.worker, error.pack), (None, Some(1)), "{error:#?}");
     }
-    // It ran, and everybody else waited.
+    // It was running, and everybody else was waiting.
     if case.kind == "timeout" {
         assert_eq!(
             (error.worker, error.pack),
@@ -260,7 +260,7 @@ fn check_output(output: &Output, case: &Case) {
         assert_eq!(error.kind, case.kind, "{error:#?}");
         return;
     }
-    // Whoever shares the failed worker's process may have gone down with it; the others were told.
+    // Workers that share the failed worker's process may have died with it; the others were notified.
     let apart = output.worker < GRANULARITY;
     if case.kind == "timeout" {
         assert_eq!(error.kind, "timeout", "{error:#?}");
@@ -283,8 +283,7 @@ fn check_output(output: &Output, case: &Case) {
     }
 }
 
-/// A worker that returns while others wait for its message fails nobody, but they must not wait
-/// for ever either.
+/// A worker that returns while others wait for its message fails nobody, but they must not wait for ever either.
 #[test]
 fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
     let platform = Platform::lent(Settings::new(Driver::Process));

@@ -1,4 +1,4 @@
-//! Groups: packs that stay for several flares, whose workers find again what they left; and every
+//! Groups: packs that stay for several flares, whose workers find the state they left; and every
 //! way in which a group ends, after which all its slots are free (issue 4, scheduling).
 
 use std::collections::BTreeSet;
@@ -69,7 +69,7 @@ impl<'a> Opened<'a> {
         self.platform.api().ended(&self.flare(params))
     }
 
-    /// What the workers say of a call: its number, and their processes.
+    /// The number of a call, and the processes of its workers, as the workers report them.
     fn count(&self) -> (u32, BTreeSet<u32>) {
         let flare = self.run(&failing::count());
         assert_eq!(flare.state, "succeeded", "{flare:#?}");
@@ -96,7 +96,7 @@ impl<'a> Opened<'a> {
         self.platform.api().client().close_group(&self.id).unwrap();
     }
 
-    /// It has ended: it takes no flare, and its slots are free.
+    /// Checks that it has ended: it takes no flares, and its slots are free.
     fn is_over(&self) -> Group {
         let group = self.becomes("closed");
         let client = self.platform.api().client();
@@ -119,7 +119,7 @@ fn finds_its_state_again(driver: Driver) {
         assert_eq!(group.count(), (call, processes.clone()));
     }
     assert_eq!(platform.api().free_slots(), platform.slots() - SIZE);
-    // Another group, and a flare of none, begin anew.
+    // Another group, and a flare without one, start afresh.
     let other = Opened::new(&platform, json!({})).open();
     assert_eq!(other.count().0, 1);
     other.close();
@@ -148,7 +148,7 @@ fn sandboxes_are_found_again() {
     finds_its_state_again(Driver::Sandbox);
 }
 
-/// The sockets of these packs' programs.
+/// The sockets of the programs of these packs.
 fn sockets(programs: &BTreeSet<u32>) -> BTreeSet<String> {
     programs
         .iter()
@@ -157,7 +157,7 @@ fn sockets(programs: &BTreeSet<u32>) -> BTreeSet<String> {
         .collect()
 }
 
-/// What connected the packs in the first flare connects them in the others.
+/// Checks that the connections between packs made in the first flare are used by the next ones.
 fn stays_connected(platform: &Platform) {
     failing::deploy(platform);
     let group = Opened::new(platform, json!({})).open();
@@ -165,7 +165,7 @@ fn stays_connected(platform: &Platform) {
     let first = sockets(&programs);
     for call in 2..5 {
         assert_eq!(group.count(), (call, programs.clone()));
-        // One or another may break and be made anew; all would have been.
+        // One or another may break and be made again; otherwise all would have been.
         let now = sockets(&programs);
         let kept = now.intersection(&first).count();
         assert!(kept > first.len() / 2, "{first:?} became {now:?}");
@@ -211,7 +211,7 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
     let second = group.flare(&failing::count());
     assert_eq!(platform.api().status(&first).state, "queued");
     let queue = |id: &str| read_json(platform.api().client().get_flare(id))["queue"].clone();
-    // A scheduler that is slow to answer is not waited for: then the position is not shown.
+    // A slow scheduler is not waited for: the position is then not shown.
     let position = |id: &str| {
         let shown = wait::until_seen(
             "its position is shown",
@@ -222,7 +222,7 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
         shown["position"].clone()
     };
     assert_eq!((position(&first), position(&second)), (json!(1), json!(2)));
-    // One that waits for its turn can be cancelled, and nothing else happens.
+    // A flare that waits for its turn can be cancelled without affecting others.
     let third = group.flare(&failing::count());
     platform.api().cancel(&third);
     assert_eq!(platform.api().ended(&third).state, "cancelled");
@@ -279,7 +279,8 @@ fn whatever_ends_a_group_frees_its_slots() {
     assert!(closed.is_over().error.is_none());
     assert_eq!(api.ended(&running).state, "cancelled");
 
-    // A runtime that dies ends its group at once, a program that does with the next flare.
+    // A runtime that dies ends its group immediately; a program that dies ends it with the next
+    // flare.
     let (_, programs) = counted(&platform, "killed runtime", |program| {
         node::kill(parent_of(program));
     });
@@ -289,12 +290,12 @@ fn whatever_ends_a_group_frees_its_slots() {
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
 }
 
-/// Kills something of the second pack of a group that waits for its next flare.
+/// Kills a process of the second pack of a group that waits for its next flare.
 fn counted(platform: &Platform, what: &str, kill: impl Fn(u32)) -> (Group, usize) {
     let group = Opened::new(platform, json!({})).open();
     let (_, processes) = group.count();
     kill(*processes.last().unwrap());
-    // A flare may have noticed nothing yet.
+    // The platform may not have noticed yet.
     let request = json!({"params": failing::count()});
     if let Some(id) = platform.api().try_flare_on(&group.id, &request) {
         let flare = platform.api().ended(&id);
@@ -352,7 +353,7 @@ fn the_command_line_opens_flares_and_closes() {
     platform.cli(&["group", "close", id]).exits(0);
     platform.cli(&["group", "close", id]);
     let listed = platform.cli(&["group", "list"]).exits(0).stdout;
-    // The beginning of an id is enough for people.
+    // For people, the beginning of an id is enough.
     assert!(listed.contains(&id[..12]), "{listed}");
     platform
         .cli(&["group", "flare", id])
@@ -388,7 +389,7 @@ fn bad_requests_are_told_what_to_change() {
     let two = json!({"params": [failing::count(), failing::count()]});
     let size = refused(client.flare_on_group(&group.id, &two), 400);
     assert!(size.contains('4'), "{size}");
-    // A group is no flare, nor the other way round.
+    // A group is not a flare, nor vice versa.
     refused(client.get_flare(&group.id), 404);
     let flares = client.list_flares(&ListFlaresQuery::default());
     assert_eq!(read_json(flares), json!([]));

@@ -1,7 +1,8 @@
-//! Running flares go on when the scheduler changes its controller, be that killed or stopped in good order.
+//! Running flares continue when the scheduler moves to another controller, whether its controller is killed or stopped
+//! cleanly.
 //!
-//! `BURST_HANDOVERS` says how often it is in `two_hundred_handovers` (3 times, and 200 by `make handovers`),
-//! `BURST_HANDOVERS_SEED` what happens.
+//! `BURST_HANDOVERS` sets how often this happens in `two_hundred_handovers` (3 by default, 200 in `make handovers`),
+//! and `BURST_HANDOVERS_SEED` determines what happens.
 
 pub(crate) mod clients;
 mod groups;
@@ -26,9 +27,9 @@ use self::clients::Clients;
 use crate::soak::setting;
 
 const SLOTS: u32 = 8;
-/// Within the 16 MiB that a worker may put out.
+/// Below the 16 MiB that a worker can put out.
 const LARGE: usize = 6 << 20;
-/// From a change of scheduler to the end of what only waited for it.
+/// From a change of scheduler to the end of flares that only waited for it.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// Two controllers and two invokers.
@@ -37,11 +38,11 @@ fn two() -> Setup {
         .controllers(2)
         .invokers(2)
         .slots(SLOTS)
-        // It is not how fast another controller takes over on a busy machine that is tried here.
+        // The test is not about how fast another controller takes over on a busy machine.
         .set("burst.invokers.contact-timeout", "90s")
 }
 
-/// What two invokers have to do: they are full, and one flare waits.
+/// The work of two invokers: they are full, and one flare waits.
 struct Work {
     runs: Runs,
     client: Patient,
@@ -58,7 +59,7 @@ impl Work {
         }
     }
 
-    /// Starts a flare and gives its id.
+    /// Starts a flare and returns its id.
     #[track_caller]
     fn flare(&mut self, order: Order) -> String {
         let id = self.client.start(&order, &self.runs, false).unwrap();
@@ -66,7 +67,7 @@ impl Work {
         id
     }
 
-    /// Waits until so many workers have begun, those that begin again counted again.
+    /// Waits until this many workers have begun, counting repeated beginnings.
     #[track_caller]
     fn begun(&self, count: usize) {
         let begun = || self.runs.read();
@@ -75,7 +76,7 @@ impl Work {
         });
     }
 
-    /// Waits until the platform, too, knows that these run.
+    /// Waits until the platform also reports that these run.
     #[track_caller]
     fn running(&mut self, ids: &[&String]) {
         for id in ids {
@@ -90,7 +91,8 @@ impl Work {
         self.client.flare(id).unwrap()
     }
 
-    /// Each flare succeeds with what it was to put out, at its first attempt, and each of its workers has run once.
+    /// Checks that each flare succeeds with the expected output at its first attempt, and that each of its workers ran
+    /// once.
     #[track_caller]
     fn all_succeed_at_once(&mut self) {
         for (order, id) in &self.flares {
@@ -118,13 +120,14 @@ fn running_flares_go_on_when_the_schedulers_controller_is_stopped_and_replaced()
     go_on(|cluster, scheduler, it_is_stopping| {
         cluster.signal_controller(scheduler, Signal::TERM);
         it_is_stopping();
-        // It has been told already; this waits for its end.
+        // It has already been signalled; this waits for its end.
         cluster.stop_controller(scheduler);
         cluster.start_controllers(&[scheduler]);
     });
 }
 
-/// `change` takes the scheduler from its controller, and calls when some flares are to end meanwhile.
+/// Runs flares through `change`, which takes the scheduler from its controller and calls its argument when some flares
+/// should end in the meantime.
 #[track_caller]
 fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
     let mut cluster = Cluster::start(two());
@@ -135,7 +138,7 @@ fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
         let order = Order::new(number, size).until(file);
         order.option("granularity", 2)
     };
-    // More than one machine has room for: on both, in five packs that exchange something at the end.
+    // More than fits on one machine: on both, in five packs that exchange something at the end.
     let spread = work.flare(pairs(1, 10, &over));
     let single = work.flare(pairs(2, 2, &over));
     let large = work.flare(pairs(3, 2, &over).letters(LARGE));
@@ -165,7 +168,7 @@ fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
     Accepted::default().hold(&cluster);
 }
 
-/// Waits for a scheduler later than that of this epoch.
+/// Waits for a scheduler with a later epoch than this one.
 #[track_caller]
 fn begins_again(cluster: &Cluster, epoch: u64) {
     wait::until("a scheduler begins", node::START_LIMIT, || {
@@ -173,10 +176,11 @@ fn begins_again(cluster: &Cluster, epoch: u64) {
     });
 }
 
-/// What ran on it is lost, and run again if it may be; what ran on the other one goes on.
+/// Flares on the invoker are lost, and retried if allowed; those on the other one continue.
 #[test]
 fn an_invoker_is_killed_together_with_the_schedulers_controller() {
-    // Enough for another controller to take over; only then does as long pass again until who is lost is given up.
+    // Enough for another controller to take over; only then does this time start again, after which lost nodes are
+    // given up.
     let setup = two()
         .set("burst.invokers.contact-timeout", "90s")
         .set("burst.invokers.kill-timeout", "1s");
@@ -188,7 +192,7 @@ fn an_invoker_is_killed_together_with_the_schedulers_controller() {
         let order = Order::new(number, size).until(file);
         order.option("granularity", size)
     };
-    // It fills its machine, so that the others are together on the other one.
+    // It fills its machine, so that the others are placed together on the other one.
     let kept = work.flare(whole(1, SLOTS, &free));
     work.begun(8);
     let again = work.flare(whole(2, 2, &over).option("retries", 1));
@@ -226,7 +230,7 @@ fn an_invoker_is_killed_together_with_the_schedulers_controller() {
         let all = order.workers().all(|n| runs.get(&n) == Some(&times));
         assert!(all, "{order:?} ran {runs:?}");
     }
-    // It comes back, and has nothing to do any more.
+    // It comes back and has nothing left to do.
     cluster.start_invoker(index);
     cluster.all_up();
     Accepted::default().hold(&cluster);
@@ -263,7 +267,7 @@ fn two_hundred_handovers() {
         }
         cluster.start_controllers(&[scheduler]);
         begins_again(&cluster, epoch);
-        // Else the next one may end while it still finds out what runs.
+        // Otherwise the next one may be ended while it is still finding out what runs.
         if random.random_range(0..3) > 0 {
             cluster.all_up_again();
         }

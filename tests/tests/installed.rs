@@ -1,4 +1,4 @@
-//! The distribution: away from the checkout that it was built in, and its size.
+//! The distribution: its use outside the checkout that it was built in, and its size.
 
 use std::fs;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use burst_tests::built;
 use object::{Object, ObjectSection};
 
-/// Every container and every image has it.
+/// The limit of the runtime's code size: every container and every image contains the runtime.
 const MOST_CODE: u64 = 6_000_000;
 
 #[test]
@@ -17,7 +17,7 @@ fn the_runtime_has_no_more_code_than_it_needs() {
     assert!(code <= MOST_CODE, "{code} bytes");
 }
 
-/// Its `burst new` makes a crate whose dependencies are all there, and read as cargo reads them.
+/// `burst new` makes a crate whose dependencies all exist and are read correctly by cargo.
 #[test]
 fn a_new_crate_depends_on_what_came_with_the_program() {
     let directory = tempfile::tempdir().unwrap();
@@ -44,7 +44,7 @@ fn a_new_crate_depends_on_what_came_with_the_program() {
         root.join("Cargo.lock"),
     )
     .unwrap();
-    // Of this machine's dependencies only: others' need not have been downloaded.
+    // This machine's dependencies only: those of other platforms need not have been downloaded.
     let tree = Command::new("cargo")
         .args(["tree", "--offline", "--prefix=none", "--format={p}"])
         .current_dir(&root)

@@ -1,4 +1,4 @@
-//! What a pack may do, and who may see what.
+//! The permissions of a pack, and who can see what.
 
 use burst_tests::disk::files_below;
 use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, node, processes};
@@ -40,7 +40,7 @@ fn containers_are_locked_down() {
             .is_some_and(|limit| (1..=4096).contains(&limit)),
         "{host:#}"
     );
-    // Memory follows the pack's size, with a little for the runtime itself.
+    // Memory follows the pack's size, plus a little for the runtime itself.
     let memory = host["Memory"].as_i64().unwrap();
     assert!(
         (256 << 20..=384 << 20).contains(&memory),
@@ -99,7 +99,7 @@ fn the_runtime_is_closed_to_the_program_it_supervises() {
     }
 }
 
-/// Two packs of two workers each, which run and know [`SECRET`] and a user on a Redis server.
+/// Two packs of two workers each, which run and hold [`SECRET`] and a user on a Redis server.
 #[track_caller]
 fn a_flare_with_a_secret() -> (Redis, Platform, String) {
     let redis = Redis::start();
@@ -131,7 +131,7 @@ fn secrets_are_in_no_log_and_no_process_list() {
     }
     platform.api().cancel(&id);
     platform.api().ended(&id);
-    // Errors are where inputs slip into messages.
+    // Inputs can leak into error messages.
     let mut wrong = failing::input("error", 0);
     wrong["secret"] = json!(SECRET);
     platform.api().run(failing::NAME, 2, &wrong);

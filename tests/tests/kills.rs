@@ -1,5 +1,5 @@
-//! Invocations while packs, invokers and controllers are killed at random. `BURST_KILLS_INVOCATIONS` says how many (10,000
-//! by `make kills`), `BURST_KILLS_SEED` what happens.
+//! Invocations while packs, invokers and controllers are killed at random. `BURST_KILLS_INVOCATIONS` sets their number
+//! (10,000 in `make kills`), `BURST_KILLS_SEED` what happens.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ const PACE: Pace = Pace {
     pause: Duration::from_millis(300),
 };
 
-/// What is killed.
+/// What to kill.
 #[derive(Debug, Clone, Copy)]
 enum Kill {
     Pack,
@@ -31,7 +31,7 @@ enum Kill {
     OtherController,
 }
 
-/// More packs than machines end in the world.
+/// In practice, packs end more often than machines.
 const KILLS: [Kill; 8] = [
     Kill::Pack,
     Kill::Pack,
@@ -55,7 +55,7 @@ fn invocations_amid_random_kills() {
     let stream = Stream::start(&cluster.apis(), seed, PACE);
     let mut kills = 0;
     while stream.accepted() < wanted || kills < KILLS.len() {
-        // Each of them, in any order, and again.
+        // Each of them, in random order, repeatedly.
         let mut round = KILLS;
         round.shuffle(&mut random);
         for kill in round {
@@ -73,8 +73,8 @@ fn invocations_amid_random_kills() {
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
     ledger.holds(&sent);
-    // What had not begun was tried elsewhere, but for what was just about to on a machine that was lost, or was given
-    // away by a controller that ended: of that nobody knows.
+    // Calls that had not begun were tried elsewhere, except those that were just about to begin on a lost machine, or
+    // were handed out by a controller that ended: their state is unknown.
     let unknown = [
         "The controller restarted",
         "The machine that ran the action was lost",
@@ -89,8 +89,8 @@ fn invocations_amid_random_kills() {
     Accepted::default().hold(&cluster);
 }
 
-/// Whatever is heard of first, the container's end or that of the connection to it: it is not the program's fault, and
-/// what it may have done already is not done again.
+/// Whichever is noticed first, the container's end or that of the connection to it: it is not the program's fault, and
+/// the call is not repeated, as the program may already have done something.
 #[test]
 fn a_call_whose_container_is_killed_while_its_program_starts_is_lost() {
     let cluster = Cluster::start(Setup::new(Driver::Process).invokers(1));

@@ -1,4 +1,4 @@
-//! Functions of each kind that this machine has an interpreter for, by every driver: alone, and as flares of several
+//! Functions of each kind that this machine has an interpreter for, with every driver: alone, and as flares of several
 //! packs.
 
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ fn inputs(workers: i64) -> Vec<Value> {
     (0..workers).map(|worker| json!({ "x": worker })).collect()
 }
 
-/// The outputs of a flare that succeeds.
+/// The outputs of a flare, which must succeed.
 fn outputs(platform: &Platform, name: &str, workers: i64) -> Vec<Value> {
     let body = json!({"params": inputs(workers), "granularity": 4, "packing": "homogeneous"});
     let flare = platform.api().flare_to_end(name, &body);
@@ -79,7 +79,7 @@ fn functions(settings: Settings) {
     store(&platform, "node", "nodejs:default", &nodejs);
     for (name, workers) in [("snake", 1), ("snake", 8), ("node", 1), ("node", 8)] {
         let mut processes = BTreeSet::new();
-        // The second time on packs that are warm.
+        // The second time on warm packs.
         for _ in 0..2 {
             for (worker, output) in outputs(&platform, name, workers).iter().enumerate() {
                 assert_eq!(output["twice"], 2 * worker as i64, "{name}");
@@ -101,18 +101,18 @@ fn functions(settings: Settings) {
         let flare = platform.api().run(name, 1, &json!({"x": -2}));
         let error = flare.error.unwrap();
         assert!(error.message.contains("below zero"), "{name}: {error:?}");
-        // An activation's result says it, as with OpenWhisk.
+        // An activation's result reports it, as with OpenWhisk.
         let invoked = platform.api().invoke_for_result(name, &json!({"x": -2}));
         assert_eq!(invoked.status, 502, "{name}: {}", invoked.text);
         assert!(invoked.text.contains("below zero"), "{}", invoked.text);
     }
 }
 
-/// As OpenWhisk's skeleton has it (`--native`): a script as it is, and in a zip.
+/// Like OpenWhisk's skeleton (`--native`): a plain script, and one in a zip.
 fn executables(settings: Settings) {
     let platform = Platform::lent(settings);
     let script = "#!/bin/sh\necho first $1\necho '{\"ran\": true}'\n";
-    // With tools, one of which is another in truth.
+    // With tools, one of which is a link to another.
     let bash = "#!/usr/bin/env bash\necho \"first $1\" | cat\nawk 'BEGIN {print \"{\\\"ran\\\": true}\"}'\n";
     let zipped = zip(&[("exec", bash)]);
     for (name, code) in [("script", script), ("zipped", &zipped)] {
@@ -133,7 +133,7 @@ fn executables(settings: Settings) {
     }
 }
 
-/// These files as `npm pack` lays them out.
+/// Packs these files as `npm pack` does.
 fn npm_packed(files: &[(&str, &str)]) -> Vec<u8> {
     let scratch = tempfile::tempdir().unwrap();
     let package = scratch.path().join("package");
@@ -182,7 +182,7 @@ fn what_npm_packs_runs_and_is_answered_as_a_zip() {
     let names: BTreeSet<_> = zip.file_names().map(Result::unwrap).collect();
     let expected = ["lib/", "lib/index.js", "lib/part.js", "package.json"];
     assert_eq!(names, expected.map(Into::into).into());
-    // By the command line, as a file.
+    // Through the command line, as a file.
     let scratch = tempfile::tempdir().unwrap();
     let file = scratch.path().join("node-1.0.0.tgz");
     std::fs::write(&file, &packed).unwrap();
@@ -247,7 +247,7 @@ fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
     ]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert_eq!(ran.stdout.matches("hello Ada").count(), 3, "{}", ran.stdout);
-    // As the README has it.
+    // As in the README.
     let example = built::repository().join("examples/python/hello.py");
     let example = example.to_str().unwrap();
     let greeted = cli.run(&["run", example, "--size", "2", "--param", "name=Ada"]);

@@ -1,4 +1,4 @@
-//! Results and inputs that are larger than the platform's memory, all of them within their limits.
+//! Results and inputs that are together larger than the platform's memory, each within its limit.
 
 use std::thread;
 
@@ -7,7 +7,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 const HEAP: &str = "export JDK_JAVA_OPTIONS=-Xmx256m";
-/// As much as a worker may put out, but for its quotes.
+/// As much as a worker may put out, without the quotes.
 const OUTPUT: u64 = (16 << 20) - 2;
 
 fn platform(slots: u32) -> Platform {
@@ -75,7 +75,7 @@ fn more_inputs_than_the_heap_holds_are_refused_or_wait_on_the_disk() {
             }
         }
     };
-    // Six at a time, until 320 MB of them wait.
+    // Six at a time, until 320 MB of them are waiting.
     let ids: Vec<String> = thread::scope(|scope| {
         let posters: Vec<_> = (0..6)
             .map(|_| scope.spawn(|| (0..7).map(|_| post()).collect::<Vec<_>>()))

@@ -1,4 +1,5 @@
-//! Platforms that tests borrow one after the other: what one leaves no other finds, and what nobody may leave fails.
+//! Platforms that tests borrow one after another: no test sees what another has left, and forbidden leftovers fail the
+//! run.
 
 use std::env;
 use std::fs;
@@ -12,7 +13,7 @@ use burst_client::{
 use burst_tests::{Driver, Platform, Settings, command, failing, processes, read_json, refused};
 use serde_json::json;
 
-/// With so many slots nobody else borrows one.
+/// No other test uses this many slots, so none borrows one of these.
 fn settings() -> Settings {
     Settings::new(Driver::Process).slots(3)
 }
@@ -51,7 +52,7 @@ fn what_one_borrower_leaves_no_other_finds() {
     ];
     assert!(lists.iter().all(|list| *list == json!([])), "{lists:#?}");
     refused(client.get_group(&group.group_id), 404);
-    // As the first it has all slots, and packs of its own.
+    // Like the first, it has all slots and packs of its own.
     failing::deploy(&next);
     let cold = next.api().run(failing::NAME, 3, &failing::succeed());
     assert_eq!(cold.packs[0].start, Some("cold".into()), "{cold:#?}");
@@ -69,8 +70,8 @@ fn a_failed_test_takes_the_platform_along() {
     assert!(!processes::lives(pid.expect("it was borrowed")));
 }
 
-/// Of the program that the tests are another one is started, with this test alone, that leaves a process where its
-/// platform is. All of its tests succeed.
+/// Starts another process of this test program, with this test alone, which leaves a process in its platform's
+/// directory. All of its tests succeed, but the run fails.
 #[test]
 fn what_outlives_a_platform_that_was_lent_fails_the_run() {
     const LEAVES: &str = "BURST_TEST_LEAVES_A_PROCESS";
@@ -80,7 +81,7 @@ fn what_outlives_a_platform_that_was_lent_fails_the_run() {
         let mut left = Command::new("sleep");
         left.arg("600").current_dir(data);
         left.stdout(Stdio::null()).stderr(Stdio::null());
-        // Who finds it ends it.
+        // Whoever finds it ends it.
         std::mem::forget(command::spawn(left).unwrap());
         return;
     }

@@ -8,7 +8,7 @@ const FLARES: usize = 300;
 
 #[test]
 fn many_clients_get_each_their_own_answer_once() {
-    // None that a busy machine keeps from its word is given up: its clients would have no answer.
+    // No node that a busy machine delays is given up: its clients would get no answer.
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
     let setup = setup.line("pekko.cluster.failure-detector.acceptable-heartbeat-pause = 30s");
     let cluster = Cluster::start(setup);

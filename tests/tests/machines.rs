@@ -1,5 +1,5 @@
-//! Flares whose packs are on several machines and shut in on each: they find each other all the same, and nobody else
-//! comes between them.
+//! Flares whose packs are on several machines and isolated on each: they find each other all the same, and strangers
+//! cannot interfere.
 
 use std::collections::BTreeSet;
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use burst_tests::invariants::{self, Accepted};
 use burst_tests::{Cluster, Driver, failing, processes, wait};
 use serde_json::{Value, json};
 
-/// Strangers at each port: more than there is room for.
+/// Connections of strangers at each port: more than there is room for.
 const CROWD: usize = 300;
 
 /// Two invokers of four slots each.
@@ -20,12 +20,13 @@ fn two(driver: Driver) -> Setup {
     Setup::new(driver).invokers(2)
 }
 
-/// Every operation, by three packs of two workers on two machines: members of a pack, packs of a machine, and others.
+/// Every operation, with three packs of two workers on two machines: members of a pack, packs on one machine, and
+/// others.
 fn wanted(backend: &str) -> Value {
     json!({"size": 6, "params": {}, "granularity": 2, "packing": "homogeneous", "timeout": 240_000, "backend": backend})
 }
 
-/// On new packs, and on warm ones.
+/// Runs all operations on new packs and on warm ones.
 #[track_caller]
 fn all_operations(cluster: &Cluster, backends: &[&str]) {
     let mut accepted = Accepted::default();
@@ -52,7 +53,7 @@ fn is_on_both(flare: &Flare) {
     assert_eq!(invokers.len(), 2, "{flare:#?}");
 }
 
-/// Whose networks have nothing but a cable in common.
+/// The networks of these machines share nothing but a cable.
 #[test]
 fn sandboxes_of_two_machines_do_everything_together() {
     let cluster = Cluster::start(two(Driver::Sandbox).remote(1).redis());
@@ -71,7 +72,7 @@ fn sandboxes_and_processes_do_everything_together() {
     all_operations(&Cluster::start(mixed.remote(1)), &["direct"]);
 }
 
-/// A group with packs on both.
+/// A group with packs on both machines.
 struct Opened<'a> {
     cluster: &'a Cluster,
     id: String,
@@ -114,7 +115,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Its flares have the same connections; strangers who crowd at its packs' ports meanwhile keep nobody away.
+/// Its flares use the same connections; strangers who crowd its packs' ports in the meantime keep nobody out.
 #[test]
 fn a_group_of_two_machines_runs_one_flare_after_the_other() {
     let cluster = Cluster::start(two(Driver::Sandbox));
@@ -136,14 +137,14 @@ fn a_group_of_two_machines_runs_one_flare_after_the_other() {
     Accepted::default().hold(&cluster);
 }
 
-/// Somebody who says nothing, from where packs come, too.
+/// A connection that sends nothing, from an address that packs also have.
 #[track_caller]
 fn stranger(port: u16) -> TcpStream {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
     TcpStream::connect_timeout(&address, wait::SOON).unwrap()
 }
 
-/// Those on the other machine hear of it at once, and nothing is left of either's.
+/// The packs on the other machine learn of it immediately, and nothing of either is left.
 #[test]
 fn an_invoker_that_is_killed_takes_its_part_of_a_flare() {
     let (mut cluster, mut accepted) = invariants::cluster(two(Driver::Sandbox));

@@ -1,4 +1,4 @@
-//! Two tenants' packs at once: whom a pack reaches, and whom not.
+//! Packs of two tenants at the same time: which addresses a pack can reach, and which it cannot.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -10,19 +10,19 @@ use burst_tests::{Api, Driver, Platform, Settings, built, docker, wait};
 use serde_json::{Value, json};
 
 const NAME: &str = "escaping";
-/// Where clouds tell machines who they are, with the keys to be that.
+/// The metadata service, from which machines in clouds get their identity and its credentials.
 const METADATA: &str = "169.254.169.254";
-/// An address for documentation, which no network has.
+/// A documentation address, which exists in no network.
 const INTERNET: &str = "198.51.100.7";
 
-/// As these two, of the test with sandboxes; and an address that this machine has there.
+/// The same two for the test with sandboxes, and an address of this machine in that network.
 const SANDBOXES: [&str; 2] = ["169.254.170.2", "203.0.113.7"];
 const PUBLIC: &str = "203.0.113.9";
 
-/// The kind of error that a worker got at each address; none if it was reached.
+/// The kind of error that a worker got at each address; none if it connected.
 type Errors = BTreeMap<SocketAddr, Option<String>>;
 
-/// Another machine, which is the internet, and a server on it.
+/// Another machine, which stands for the internet, and a server on it.
 #[derive(Debug)]
 struct Elsewhere {
     server: Child,
@@ -70,7 +70,7 @@ impl Drop for Elsewhere {
     }
 }
 
-/// A port of this machine's, by all of its addresses, where somebody is.
+/// Opens a port on all addresses of this machine, and returns it.
 fn here() -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ fn here() -> u16 {
     port
 }
 
-/// A namespace of its own, in which the program is deployed.
+/// Creates a namespace in which the program is deployed.
 #[track_caller]
 fn tenant(platform: &Platform, name: &str, more: &[&str]) -> Api {
     let owner = platform
@@ -93,13 +93,13 @@ fn tenant(platform: &Platform, name: &str, more: &[&str]) -> Api {
     Api::new(platform.api().base(), auth)
 }
 
-/// A flare of two packs, which has the time that all visits take on a busy machine.
+/// A request for a flare of two packs, with enough time for all visits on a busy machine.
 fn of_two_packs(params: Value) -> Value {
     json!({"size": 2, "granularity": 1, "packing": "homogeneous", "memory": 64, "params": params,
         "timeout": 600_000})
 }
 
-/// Two packs that stay, and where their workers listen.
+/// Starts two packs that stay; returns the flare's id and the addresses on which its workers listen.
 #[track_caller]
 fn neighbour(api: &Api) -> (String, Vec<SocketAddr>) {
     let id = api.flare(NAME, &of_two_packs(json!({"try": "stay"})));
@@ -111,7 +111,7 @@ fn neighbour(api: &Api) -> (String, Vec<SocketAddr>) {
     (id, told.map(|address| address.parse().unwrap()).collect())
 }
 
-/// What the two workers of a flare got: at peers, at their runtimes and at others.
+/// The errors that the two workers of a flare got: from peers, from their runtimes and from others.
 #[track_caller]
 fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Errors, Errors, Errors)> {
     let request = of_two_packs(json!({"try": "visit", "others": others}));
@@ -131,7 +131,7 @@ fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Errors, Errors, Errors)> {
         .collect()
 }
 
-/// Addresses by which containers could reach this machine.
+/// Addresses at which containers could reach this machine.
 fn of_this_machine(containers: &[Value]) -> Vec<IpAddr> {
     let networks = containers[0]["NetworkSettings"]["Networks"]
         .as_object()
@@ -179,7 +179,7 @@ fn packs_reach_whom_they_may(settings: Settings) {
     let internet = elsewhere.at(INTERNET);
     let others = [&forbidden[..], &[internet]].concat();
 
-    // Cold, then warm: what a flare may reach is the flare's, not the container's.
+    // Cold, then warm: a flare's permissions belong to the flare, not to the container.
     for _ in 0..2 {
         for (api, allowed) in [(&open, vec![internet]), (&closed, vec![])] {
             for (peers, runtimes, others) in visit(api, &others) {
@@ -197,8 +197,8 @@ fn packs_reach_whom_they_may(settings: Settings) {
     closed.ended(&id);
 }
 
-/// What a sandbox has of the machine is its runtime's port, which nobody reaches from within; its flare's packs it
-/// finds by their sockets, and the internet through its shim.
+/// A sandbox shares only its runtime's port with the machine, which nobody can reach from inside; it reaches the packs
+/// of its flare through their sockets, and the internet through its shim.
 fn sandboxes_reach_their_flare_alone(settings: Settings) {
     let elsewhere = Elsewhere::find(SANDBOXES);
     elsewhere.cable.take(PUBLIC);
@@ -219,7 +219,7 @@ fn sandboxes_reach_their_flare_alone(settings: Settings) {
     let internet = elsewhere.at(SANDBOXES[1]);
     let others = [&forbidden[..], &[internet]].concat();
     let open = tenant(&platform, "open", &["--egress"]);
-    // Cold, then warm: what a flare may reach is the flare's, not the sandbox's.
+    // Cold, then warm: a flare's permissions belong to the flare, not to the sandbox.
     for _ in 0..2 {
         for (api, allowed) in [(&open, vec![internet]), (&closed, vec![])] {
             for (peers, runtimes, others) in visit(api, &others) {
@@ -237,7 +237,7 @@ fn sandboxes_reach_their_flare_alone(settings: Settings) {
 
 #[test]
 fn a_sandbox_reaches_its_flare_and_nobody_else() {
-    // One after the other: both have the same other machine.
+    // One after another: both use the same other machine.
     sandboxes_reach_their_flare_alone(Settings::new(Driver::Sandbox));
     sandboxes_reach_their_flare_alone(Settings::new(Driver::Sandbox).as_root().prewarmed(2));
 }
@@ -245,6 +245,6 @@ fn a_sandbox_reaches_its_flare_and_nobody_else() {
 #[test]
 fn a_pack_reaches_its_flare_and_nobody_else() {
     packs_reach_whom_they_may(Settings::new(Driver::Docker));
-    // One after the other: both have the same other machine.
+    // One after another: both use the same other machine.
     packs_reach_whom_they_may(Settings::new(Driver::Docker).prewarmed(2));
 }

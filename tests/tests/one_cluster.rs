@@ -1,4 +1,4 @@
-//! Controllers that stand still, end, or do not reach each other: there is one cluster at a time, and one scheduler.
+//! Controllers that are paused, end, or cannot reach each other: there is one cluster at a time, and one scheduler.
 
 use burst_tests::cluster::Setup;
 use burst_tests::failing::{LONG, holding};
@@ -8,14 +8,14 @@ use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
 
-/// When it is there, what waits for it ends.
+/// The file whose appearance ends the flares that wait for it.
 const OVER: &str = "over";
 
-/// For how long controllers that quarrelled remember who won.
+/// How long the database remembers which side won after a partition.
 const RELEASE: &str = "pekko.cluster.split-brain-resolver.lease-majority.release-after = 1s";
 
-/// The first seed comes back while the other controller stands still: it founds no cluster beside the other's,
-/// but waits until that wakes. When nobody is left, any seed founds the next one.
+/// The first seed comes back while the other controller is paused: it founds no second cluster, but waits until the
+/// other resumes. When no controller is left, any seed founds the next cluster.
 #[test]
 fn there_is_one_cluster_at_a_time() {
     let (mut cluster, mut accepted) = invariants::cluster(two());
@@ -34,7 +34,7 @@ fn there_is_one_cluster_at_a_time() {
     cluster.await_controller(0);
     cluster.all_up();
     assert_eq!(founded(&cluster), 1);
-    // How it ended is up to which of the two had the scheduler.
+    // Its outcome depends on which of the two ran the scheduler.
     accepted.ended(&cluster, &running);
     assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
     accepted.hold(&cluster);
@@ -47,8 +47,8 @@ fn there_is_one_cluster_at_a_time() {
     assert_eq!(founded(&cluster), 2);
 }
 
-/// The controller that has the scheduler stands still, until another one has it and has forgotten that they
-/// quarrelled: it ends when it wakes. It does so, too, when that other one is gone again meanwhile.
+/// The controller that runs the scheduler is paused until another one has taken over and the database has forgotten the
+/// partition: it ends when it resumes. It also does so if that other controller has ended in the meantime.
 #[test]
 fn a_scheduler_that_was_replaced_ends() {
     let (mut cluster, mut accepted) = invariants::cluster(two().line(RELEASE));
@@ -70,11 +70,11 @@ fn a_scheduler_that_was_replaced_ends() {
     works(&cluster, &mut accepted);
 }
 
-/// Pauses the controller that has the scheduler, with a flare queued, until another one has it. Gives both.
+/// Pauses the controller that runs the scheduler, with a flare queued, until another one has taken over. Returns both.
 fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
     let paused = cluster.scheduler();
     let over = cluster.scratch().join(OVER);
-    // Not there the first time.
+    // It does not exist the first time.
     let _ = fs::remove_file(&over);
     let until = failing::hold_until(&over, LONG);
     let running = json!({"size": 8, "params": until, "timeout": LONG});
@@ -89,7 +89,7 @@ fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
     (paused, other)
 }
 
-/// What has gone on all the while may end. Each controller takes flares, and they succeed.
+/// Lets the flares end that ran all the time. Each controller accepts flares, and they succeed.
 #[track_caller]
 fn works(cluster: &Cluster, accepted: &mut Accepted) {
     cluster.all_up();
@@ -101,15 +101,15 @@ fn works(cluster: &Cluster, accepted: &mut Accepted) {
     accepted.hold(cluster);
 }
 
-/// How many clusters its controllers have founded.
+/// Returns how many clusters its controllers have founded.
 fn founded(cluster: &Cluster) -> usize {
     let logs = (0..cluster.apis().len()).map(|index| cluster.controller_log(index));
     logs.map(|log| log.matches("this controller founds it").count())
         .sum()
 }
 
-/// The two controllers do not reach each other, for longer than they remember who won; invokers and the database
-/// reach both. One goes on and the other ends; started again it waits until it reaches the one.
+/// The two controllers cannot reach each other for longer than the database remembers which side won; invokers and the
+/// database reach both. One continues and the other ends; when restarted, it waits until it reaches the first one.
 #[test]
 fn a_rift_between_the_controllers_leaves_one() {
     let (mut cluster, mut accepted) = invariants::cluster(two().rift().line(RELEASE));
@@ -134,7 +134,7 @@ fn a_rift_between_the_controllers_leaves_one() {
     assert_eq!(founded(&cluster), 1);
 }
 
-/// Waits until the log of a controller says that it waits for the others.
+/// Waits until the log of a controller reports that it waits for the others.
 #[track_caller]
 fn waits(cluster: &Cluster, controller: usize) {
     let says = "the database says that other controllers are members of a cluster";
@@ -146,7 +146,7 @@ fn waits(cluster: &Cluster, controller: usize) {
     });
 }
 
-/// Waits until the database has forgotten who won.
+/// Waits until the database has forgotten which side won.
 #[track_caller]
 fn lease_is_free(cluster: &mut Cluster) {
     let locks =

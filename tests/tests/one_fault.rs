@@ -1,5 +1,4 @@
-//! Parts of a cluster broken in the middle of its work; what is promised of each
-//! (docs/architecture/failure.md) holds after it (`invariants`).
+//! Single faults in a working cluster; after each, the guarantees of docs/architecture/failure.md hold (`invariants`).
 
 use std::fs;
 use std::time::Duration;
@@ -15,23 +14,23 @@ use burst_tests::{Cluster, Driver, Platform, Settings, docker, failing, node, wa
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// The invoker on a machine of its own.
+/// The invoker on a separate machine.
 const REMOTE: usize = 1;
 
-/// Two controllers, four invokers, PostgreSQL and S3 live through one fault after the other. At each
-/// there are flares that run, that start and that wait.
+/// Two controllers, four invokers, PostgreSQL and S3 survive one fault after another. During each, flares run, start
+/// and wait.
 #[test]
 fn one_fault_after_the_other() {
     let setup = Setup::new(Driver::Process)
         .controllers(2)
-        // It is not how fast another controller takes over on a busy machine that is tried here.
+        // The test is not about how fast another controller takes over on a busy machine.
         .set("burst.invokers.contact-timeout", "90s");
     let (mut cluster, mut accepted) = invariants::cluster(setup);
     let before = accepted.flare(&cluster, failing::NAME, &holding(16, 1));
     assert_eq!(accepted.ended(&cluster, &before).state, "succeeded");
 
-    // What is struck is tried again; who has the scheduler next goes on with the others' packs. All run until
-    // that has happened, however long it takes.
+    // Flares that a fault hits are retried; the next scheduler continues with the other packs. All flares run until the
+    // fault has struck, however long that takes.
     type Strikes = fn(usize) -> Fault;
     let faults: [(Strikes, u32); 5] = [
         (Fault::Pack, 2),
@@ -53,7 +52,7 @@ fn one_fault_after_the_other() {
             "{seen:#?}"
         );
     }
-    // What is not struck goes on, and may end meanwhile.
+    // Flares that are not hit continue, and may end in the meantime.
     for fault in [Fault::Database(3), Fault::OtherController] {
         let params = failing::hold(2_000);
         let strike = |cluster: &mut Cluster, _| fault.strike(cluster);
@@ -66,9 +65,9 @@ fn one_fault_after_the_other() {
     }
 }
 
-/// A fault amid flares: one of twelve workers with this input, which have begun, some that start and end all
-/// the time, and one that waits. The fault is told of an invoker that has a pack of the first, and what became
-/// of that one is given.
+/// Applies a fault during flares: one of twelve workers with this input, all of which have begun; some that start and
+/// end all the time; and one that waits. `strike` gets an invoker that has a pack of the first flare, whose outcome is
+/// returned.
 #[track_caller]
 fn through(
     cluster: &mut Cluster,
@@ -91,12 +90,13 @@ fn through(
     seen
 }
 
-/// An invoker that stands still, or that nobody reaches, has no pack that runs when it is given up, so
-/// that its flares may run elsewhere.
+/// An invoker that is paused or unreachable has no running packs by the time it is given up, so that its flares can run
+/// elsewhere.
 #[test]
 fn a_node_that_was_given_up_runs_nothing() {
     let setup = Setup::new(Driver::Process).invokers(2).remote(REMOTE);
-    // No other controller is to take over within the first; a busy machine may take its time to kill packs.
+    // Within the first timeout no other controller should take over; a busy machine may need the second one to kill
+    // packs.
     let setup = setup
         .set("burst.invokers.contact-timeout", "15s")
         .set("burst.invokers.kill-timeout", "10s");
@@ -117,8 +117,8 @@ fn a_node_that_was_given_up_runs_nothing() {
     );
 }
 
-/// While an invoker is not to be reached, its flare ends and what waited runs on the other one; when it is
-/// given up nothing runs on it any more. Then it comes back.
+/// While an invoker is unreachable, its flare ends and the waiting one runs on the other invoker; once it is given up,
+/// nothing runs on it any more. Then it comes back.
 #[track_caller]
 fn given_up(
     cluster: &Cluster,
@@ -168,7 +168,7 @@ fn everything_is_killed() {
     cluster.start_invoker(0);
     cluster.start_invoker(1);
     cluster.all_up();
-    // Before it took anything new an invoker cleared away what its former life had left.
+    // Before it accepted anything new, the invoker removed what its previous run had left.
     let now: Vec<_> = cluster.containers().iter().map(docker::id).collect();
     assert!(!containers.iter().any(|old| now.contains(old)), "{now:?}");
     assert_eq!(accepted.ended(&cluster, &running).state, "failed");
@@ -177,7 +177,7 @@ fn everything_is_killed() {
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
     cluster.kill_invoker(1);
-    // While it is away: its peers are told, and what fits on the rest runs.
+    // While it is down, its peers are notified, and flares that fit on the rest run.
     assert_eq!(accepted.ended(&cluster, &running).state, "failed");
     let alone = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     assert_eq!(accepted.ended(&cluster, &alone).state, "succeeded");
@@ -186,8 +186,8 @@ fn everything_is_killed() {
     accepted.hold(&cluster);
 }
 
-/// The packages of an invoker lie on a disk of one mebibyte: the flare fails with the reason, and once there is
-/// room the same one runs.
+/// The packages of an invoker are on a disk of one mebibyte: the flare fails with the reason, and once there is room
+/// the same flare runs.
 #[test]
 fn the_disk_under_the_packages_is_full() {
     let (cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Process).invokers(1));
@@ -204,8 +204,8 @@ fn the_disk_under_the_packages_is_full() {
     accepted.hold(&cluster);
 }
 
-/// The database and the packages of a platform lie on a disk that is full for a while: what runs goes on, what is new
-/// is refused, and once there is room everything is as if it had always been there.
+/// The database and the packages of a platform are on a disk that is full for a while: running flares continue, new
+/// ones are refused, and once there is room everything works as before.
 #[test]
 fn the_disk_under_the_data_is_full() {
     let mut platform = Platform::start(Settings::new(Driver::Process).slots(4));
@@ -235,8 +235,7 @@ fn the_disk_under_the_data_is_full() {
     platform.stop();
 }
 
-/// Somebody sets the clock of one node an hour ahead, and back: no flare is lost, tried again, or out of
-/// its time before that has passed.
+/// The clock of one node is set an hour ahead, and back: no flare is lost, retried, or timed out early.
 #[test]
 fn a_clock_is_set() {
     let (cluster, mut accepted) =
@@ -252,7 +251,7 @@ fn a_clock_is_set() {
 #[track_caller]
 fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
     const TIME_OUT: u64 = 30_000;
-    // In warm packs all of them begin long before the time-out.
+    // In warm packs all of them begin long before the timeout.
     let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
     assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");
     let mut endless = holding(1, LONG);
@@ -290,7 +289,7 @@ fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
     accepted.hold(cluster);
 }
 
-/// Flares of up to three workers that keep coming; of a hundred so many fail, and so many are cancelled.
+/// A continuous stream of flares of up to three workers; `bad` of a hundred fail, and as many are cancelled.
 fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
     let wishes = Wishes {
         size: 3,

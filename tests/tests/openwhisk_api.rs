@@ -1,5 +1,5 @@
-//! What OpenWhisk's API has beyond calls of one function: bursts as the published prototype made them, conductors, the
-//! action loop, limits of what is logged.
+//! The parts of OpenWhisk's API beyond calls of one function: bursts as in the published prototype, conductors, the
+//! action loop, log limits.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ def main(args):
     return {'square': args['n'] ** 2, 'process': os.getppid()}
 ";
 
-/// The results of the containers of a burst, each those of its workers.
+/// The results of the containers of a burst: for each, those of its workers.
 #[track_caller]
 fn burst(platform: &Platform, query: &str, workers: u64) -> Vec<Vec<Value>> {
     let path = format!("actions/square?burst=true{query}");
@@ -56,7 +56,7 @@ fn bursts_are_made_as_the_prototype_made_them() {
         let apart: BTreeSet<_> = containers.iter().map(|them| of(&them[0])).collect();
         assert_eq!(apart.len(), sizes.len(), "{query}");
         for them in containers.iter().filter(|them| them.len() > 1) {
-            // Their processes are those of one launcher.
+            // Their processes belong to one launcher.
             assert!(them.iter().all(|it| of(it) == of(&them[0])), "{query}");
         }
         for (n, result) in containers.concat().iter().enumerate() {
@@ -80,7 +80,7 @@ fn a_burst_of_more_than_there_is_room_for_is_refused() {
     nothing.refusal(400);
 }
 
-/// Doubles until it has enough, through what another action makes of it.
+/// Doubles a number through another action until it is large enough.
 const CONDUCTOR: &str = "
 def main(args):
     if args.get('error'):
@@ -111,7 +111,7 @@ fn a_conductor_says_what_is_run_next() {
         json!({"n": 12, "steps": 2}),
         "{ended:#}"
     );
-    // Three runs of its own, and two of what it had run.
+    // Three runs of the conductor, and two of the actions it called.
     let parts: BTreeSet<_> = ended["logs"]
         .as_array()
         .unwrap()
@@ -123,7 +123,7 @@ fn a_conductor_says_what_is_run_next() {
         let part = platform.api().ended_activation(part.as_str().unwrap());
         assert_eq!(part["cause"], ended["activationId"], "{part:#}");
     }
-    // What there is not comes back to it, and that it never has enough.
+    // It receives the error if an action does not exist, or if it calls too many.
     for (input, why) in [
         (json!({"n": 1, "component": "nobody"}), "nobody"),
         (json!({"n": 0}), "Too many actions"),
@@ -168,7 +168,7 @@ fn an_executable_speaks_the_action_loop() {
     }
 }
 
-/// So many MiB in lines of a KiB.
+/// Prints this many MiB in lines of one KiB.
 const TALKER: &str = "
 def main(args):
     for n in range(args['mib'] * 1024):
@@ -176,7 +176,7 @@ def main(args):
     return {}
 ";
 
-/// What a call that prints so much has in its log: bytes, and the last line.
+/// Calls an action that prints this much, and returns its log: the number of bytes, and the last line.
 #[track_caller]
 fn logged(platform: &Platform, mib: u64) -> (usize, String) {
     let ended: Value = (platform.api())

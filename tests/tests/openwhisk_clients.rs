@@ -1,4 +1,4 @@
-//! OpenWhisk's own clients, unchanged, and ours by their name.
+//! OpenWhisk's own clients, unmodified, and ours under the same name.
 
 use std::fs;
 use std::process::Command;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Runs all that the npm package can do, as a program of somebody else's would.
+/// Runs everything that the npm package can do, as a third party's program would.
 #[track_caller]
 fn npm(platform: &Platform, variables: &[(&str, &str)]) -> Finished {
     let clients = built::repository().join("tests/clients");
@@ -42,7 +42,7 @@ fn the_npm_package_does_all_it_can_over_tls() {
     let certificate = platform.data().join("api.pem");
     let trusted = certificate.to_str().unwrap();
     npm(&platform, &[("NODE_EXTRA_CA_CERTS", trusted)]).exits(0);
-    // Whoever does not trust the certificate gets nowhere, unless he says that he does not care.
+    // A client that does not trust the certificate fails, unless it disables the check.
     npm(&platform, &[]).exits(1);
     npm(
         &platform,
@@ -83,7 +83,7 @@ impl Script {
         command::run(&mut wsk, LIMIT)
     }
 
-    /// A call that succeeds and prints exactly this first line.
+    /// Runs a call that must succeed and print exactly this first line.
     #[track_caller]
     fn says(&self, line: &str, first: &str) -> Finished {
         let finished = self.wsk(line).exits(0);

@@ -1,5 +1,5 @@
-//! What an ordinary user meets that the platform's authors may not: nothing here needs root, and every other test runs
-//! the platform as such a user, too (`burst_tests::account`).
+//! Conditions of an ordinary user that the platform's authors may not have: nothing here needs root, and every other
+//! test runs the platform as such a user, too (`burst_tests::account`).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use burst_tests::node::{self, Node};
 use burst_tests::{Driver, Platform, Settings, built, port, processes};
 use serde_json::json;
 
-/// No name, no home directory, and nothing that others may read unless it is said.
+/// Without a user name or a home directory, and with files that others cannot read by default.
 fn runs_with_private_files(driver: Driver) {
     let settings = Settings::new(driver).surroundings("umask 077 && unset HOME USER LOGNAME");
     let platform = Platform::start(settings);
@@ -16,7 +16,7 @@ fn runs_with_private_files(driver: Driver) {
     let program = built::program("hello");
     let deploy = ["deploy", "hello", program.to_str().unwrap()];
     platform.cli(&deploy).exits(0);
-    // In a fresh pack, in a warm one, and in one with a new package where the old one had to go.
+    // In a fresh pack, in a warm one, and in one with a new package that replaces the old one.
     for granularity in [4, 4, 2] {
         let request = json!({"size": 4, "params": {"name": "World"}, "granularity": granularity});
         let flare = platform.api().flare_to_end("hello", &request);
@@ -39,7 +39,7 @@ fn a_user_with_private_files_runs_flares_in_sandboxes() {
     runs_with_private_files(Driver::Sandbox);
 }
 
-/// Packages come and go: what is read-only for its owner, too, has to be deleted by him.
+/// Unused packages are evicted: their owner must be able to delete them although they are read-only.
 #[test]
 fn packages_that_nobody_needs_are_deleted() {
     let settings = Settings::new(Driver::Process)
@@ -65,13 +65,13 @@ fn packages_that_nobody_needs_are_deleted() {
     }
 }
 
-/// The port that is everybody's unless he names another is somebody else's.
+/// The default port is taken by another user.
 #[test]
 fn a_second_user_is_told_to_take_another_port() {
     let first = Platform::lent(Settings::new(Driver::Process));
     let taken = first.api().address().rsplit(':').next().unwrap().to_owned();
     is_told_to_take_another(&taken, &["standalone"]);
-    // Whose start fails leaves its cluster; it is not that the others went on without it.
+    // A controller whose start fails leaves its cluster; the cause is not that the others went on without it.
     let own = format!("127.0.0.1:{}", port::free("127.0.0.1"));
     is_told_to_take_another(&taken, &["controller", "--node", &own, "--seed", &own]);
 }

@@ -1,5 +1,6 @@
-//! What invocations, sequences and triggers write to is away for a while: the database, or the room on its disk. What is
-//! new is refused with a time to try again, what was accepted ends in its record, and all goes on without anybody's help.
+//! The storage behind invocations, sequences and triggers fails for a while: the database, or the space on its disk.
+//! New requests are refused with a time to retry, accepted ones end in their records, and everything recovers without
+//! intervention.
 
 use std::time::{Duration, SystemTime};
 use std::{fs, thread};
@@ -32,7 +33,7 @@ fn the_database_stops_for_ten_seconds() {
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
     ledger.holds(&sent);
-    // What was accepted goes on, however often it has to be tried.
+    // Accepted calls complete, however often they have to be retried.
     for callee in [Callee::Python, Callee::Rust, Callee::Sequence] {
         let failed = ledger.failed(&sent, callee);
         assert!(failed.is_empty(), "{failed:#?}");
@@ -40,7 +41,8 @@ fn the_database_stops_for_ten_seconds() {
     Accepted::default().hold(&cluster);
 }
 
-/// Its workers end in time, with more than goes to a controller at once, and nobody can store that before it is late.
+/// Its workers end in time, with outputs too large to be sent to a controller in one piece, and nobody can store those
+/// before the deadline.
 #[test]
 fn the_database_is_away_when_a_flares_time_is_up() {
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
@@ -48,7 +50,7 @@ fn the_database_is_away_when_a_flares_time_is_up() {
     let runs = counted::deploy(&cluster);
     let over = cluster.scratch().join("over");
     let mut client = Patient::new(cluster.apis(), 0);
-    // Then its pack is there, and its time is its own.
+    // Its pack is then ready, and its timeout includes no start.
     let first = client.start(&Order::new(1, 2), &runs, false).unwrap();
     assert_eq!(client.ended(&first, LIMIT).unwrap().state, "succeeded");
     let order = Order::new(2, 2).letters(1 << 20).until(&over);
@@ -60,7 +62,7 @@ fn the_database_is_away_when_a_flares_time_is_up() {
     let late = api.deadline(&api.in_state(&id, "running"));
     cluster.postgres().kill();
     fs::write(&over, "").unwrap();
-    // The length of a fault is part of it, nothing is synchronised by it.
+    // The length of a fault is part of the fault; nothing is synchronised by it.
     while now() < late + 3_000_000 {
         thread::sleep(Duration::from_millis(100));
     }
@@ -76,7 +78,7 @@ fn now() -> u64 {
     SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros() as u64
 }
 
-/// The embedded database, with what stands beside it.
+/// The embedded database, with the files beside it.
 #[test]
 fn the_disk_is_full_amid_invocations() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
@@ -99,7 +101,7 @@ fn the_disk_is_full_amid_invocations() {
     platform.stop();
 }
 
-/// Waits until so many more were accepted.
+/// Waits until this many more calls have been accepted.
 #[track_caller]
 fn accepted(stream: &Stream, more: usize) {
     let wanted = stream.accepted() + more;

@@ -1,4 +1,4 @@
-//! More than there is room for, and neighbours whose actions fail in every way there is.
+//! More work than fits, and neighbours whose actions fail in every possible way.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,11 @@ use reqwest::Method;
 use reqwest::blocking::Response;
 use serde_json::{Value, json};
 
-/// Flares of a namespace that may wait.
+/// How many flares of a namespace may wait.
 const QUEUE: usize = 10;
 const SLOTS: u32 = 2;
 
-/// Runs until a file is there.
+/// Runs until a file exists.
 const HELD: &str = "
 import os, time
 
@@ -23,8 +23,8 @@ def main(args):
     return {'n': args['n']}
 ";
 
-/// What is beyond the queue is refused at once with the limit and a time to try again, be it waited for or not; what was
-/// accepted runs, and somebody else is let in all the while.
+/// Calls beyond the queue are refused immediately with the limit and a time to retry, blocking or not; accepted calls
+/// run, and other namespaces are served all the time.
 #[test]
 fn a_full_queue_says_so() {
     let settings = Settings::new(Driver::Process)
@@ -39,7 +39,7 @@ fn a_full_queue_says_so() {
     let mut accepted = Vec::new();
     let mut refused = 0;
     for n in 0..40 {
-        // Some that would be waited for, once there is room for none.
+        // Some calls are blocking, once the queue is full.
         let blocking = refused > 0 && n % 2 == 0;
         let path = format!("actions/held?blocking={blocking}");
         let answer = call(first.api(), &path, &json!({"n": n, "go": go}));
@@ -63,7 +63,7 @@ fn a_full_queue_says_so() {
         "{}",
         accepted.len()
     );
-    // The other namespace's queue is its own.
+    // The other namespace has a queue of its own.
     let own = second.api().begin("held", &json!({"n": 100, "go": go}));
     fs::write(&go, "").unwrap();
     for (n, id) in &accepted {
@@ -76,7 +76,7 @@ fn a_full_queue_says_so() {
     assert_eq!(again.status, 200, "{}", again.text);
 }
 
-/// Ways in which actions are bad, each with its limits and how it ends.
+/// Faulty actions, each with its timeout and the expected error.
 const BAD: [(&str, &str, u64, &str); 5] = [
     (
         "crashes",
@@ -105,14 +105,14 @@ const BAD: [(&str, &str, u64, &str); 5] = [
     (
         "eats",
         "def main(args):\n    all = []\n    while True:\n        all.append(bytearray(1 << 20))\n",
-        // It takes a fifth of a second, and more where the machine stands still for a while. Less than a call is waited
-        // for, so that what kept it would be told.
+        // It takes a fifth of a second, and more if the machine stalls for a while. The timeout is shorter than a call
+        // is waited for, so that the answer would name the cause.
         50_000,
         "MemoryError",
     ),
 ];
 
-/// While one namespace's actions fail in all these ways, without a pause, all of another's succeed.
+/// While one namespace's actions fail continuously in all these ways, all of another's succeed.
 #[test]
 fn faults_of_one_namespace_are_no_others() {
     const CALLS: u64 = 100;
@@ -177,7 +177,7 @@ fn id(answer: Response) -> String {
     body["activationId"].as_str().unwrap().to_owned()
 }
 
-/// Waits for a record that says so.
+/// Waits for a record, and checks its result.
 #[track_caller]
 fn succeeds(api: &Api, id: &str, n: u64) {
     let record = api.ended_activation(id);

@@ -1,5 +1,5 @@
 //! Whole-system tests of a platform in one process, `burst standalone`. They share nothing but this machine and, one
-//! after the other, platforms (`burst_tests::lending`), so that several run at a time.
+//! after another, lent platforms (`burst_tests::lending`), so that several can run at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod asked_again;

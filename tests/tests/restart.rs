@@ -1,4 +1,4 @@
-//! `kill -9` of the platform in the middle of its work, and a new start (issue 2, point 4).
+//! `kill -9` of the platform while it works, and a restart (issue 2, point 4).
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -60,7 +60,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
     platform.kill();
     platform.start_again();
 
-    // Nothing of the old platform lives on.
+    // Nothing of the old platform survives.
     wait::until_seen(
         "orphans of the old platform are gone",
         wait::SOON,
@@ -75,12 +75,12 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
         |(processes, containers)| processes.is_empty() && containers.is_empty(),
     );
 
-    // What was finished is as it was.
+    // Finished flares and definitions are unchanged.
     let found = read_json(platform.api().client().get_definition(failing::NAME));
     assert_eq!(found, definition);
     assert_eq!(self::kept(&platform, &finished), kept);
 
-    // What was interrupted says so, to everyone who looks.
+    // Interrupted flares report it to everyone.
     let flare = platform.api().ended(&running);
     assert_eq!(flare.state, "failed", "{flare:#?}");
     let error = flare.error.expect("a reason");
@@ -97,7 +97,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
         4
     );
 
-    // What waited runs.
+    // Waiting flares run.
     let flare = platform.api().ended(&queued);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     wait::until_seen(
@@ -106,7 +106,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
         || platform.api().free_slots(),
         |n| *n == 4,
     );
-    // And a new flare does, too.
+    // And so does a new flare.
     assert_eq!(
         platform
             .api()
@@ -116,7 +116,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
     );
 }
 
-/// As a machine is suspended, or has no time for it.
+/// As if the machine were suspended, or had no processor time for it.
 #[test]
 fn a_platform_that_stood_still_goes_on() {
     let platform = Platform::start(Settings::new(Driver::Process).slots(4));
@@ -125,7 +125,7 @@ fn a_platform_that_stood_still_goes_on() {
     platform.api().all_wrote(&running, failing::MARK);
     let pid = Pid::from_raw(i32::try_from(platform.pid()).unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
-    // Longer than its parts are silent by themselves.
+    // Longer than its parts are normally silent.
     thread::sleep(Duration::from_secs(7));
     kill_process(pid, Signal::CONT).unwrap();
     let next = hold(&platform, 4, 10);
@@ -140,12 +140,12 @@ fn hold(platform: &Platform, size: u32, millis: u64) -> String {
     platform.api().flare(failing::NAME, &request)
 }
 
-/// All that the API says of a finished flare.
+/// Everything that the API reports of a finished flare.
 fn kept(platform: &Platform, flare: &Flare) -> Vec<Value> {
     let (client, id) = (platform.api().client(), &flare.flare_id);
     let logs = client.get_logs(id, &GetLogsQuery::default());
     let mut timeline = read_json(client.get_timeline(id));
-    // When it was asked for is in the timeline, too.
+    // The timeline includes the time of the request.
     timeline.as_object_mut().unwrap().remove("now");
     vec![
         read_json(client.get_flare(id)),
@@ -161,7 +161,7 @@ fn stops_in_good_order_with_a_flare_running() {
     failing::deploy(&platform);
     let id = hold(&platform, 4, failing::LONG);
     platform.api().all_wrote(&id, failing::MARK);
-    // Checks that it ends within its time and leaves nothing.
+    // Checks that it ends within its time limit and leaves nothing behind.
     platform.stop();
     platform.start_again();
     let flare = platform.api().ended(&id);

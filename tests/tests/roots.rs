@@ -1,11 +1,11 @@
-//! What packs in sandboxes have in place of the machine's C library.
+//! The image that packs in sandboxes can have as their root, instead of the machine's C library.
 
 use std::fs;
 use std::path::PathBuf;
 
 use burst_tests::{Driver, Platform, Settings, account, failing, image};
 
-/// Those that were unpacked.
+/// The unpacked roots.
 fn roots(platform: &Platform) -> Vec<PathBuf> {
     let roots = fs::read_dir(platform.data().join("invoker/roots")).unwrap();
     roots.map(|root| root.unwrap().path()).collect()

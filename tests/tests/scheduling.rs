@@ -1,4 +1,4 @@
-//! All or none, in order; packs as asked for, kept warm and let go; time-outs and retries.
+//! All or none, in order; packs as requested, kept warm and released; timeouts and retries.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -81,7 +81,7 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
     let waiting = platform.api().status(&second);
     assert_eq!(waiting.state, "queued", "{waiting:#?}");
     assert!(waiting.packs.is_empty(), "{waiting:#?}");
-    // A scheduler that is slow to answer is not waited for: then the position is not shown.
+    // A slow scheduler is not waited for: the position is then not shown.
     let queue = || read_json(platform.api().client().get_flare(&second))["queue"].clone();
     let queue = wait::until_seen("its position is shown", wait::SOON, queue, Value::is_object);
     assert_eq!(queue["position"], 1, "{queue}");
@@ -100,7 +100,7 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
     assert_eq!(second.state, "succeeded", "{second:#?}");
     let first = platform.api().ended(&first);
     assert_eq!(first.state, "cancelled", "{first:#?}");
-    // A slot comes back with its worker's end, which the flare's may follow by a moment.
+    // A slot is freed when its worker ends; the flare's end may follow a moment later.
     for worker in &first.workers {
         assert!(second.started > worker.ended, "{worker:#?} {second:#?}");
     }
@@ -259,7 +259,8 @@ fn packing_is_as_asked_for() {
     assert_eq!(homogeneous(6, 2), [2, 2, 2]);
     assert_eq!(homogeneous(5, 2), [2, 2, 1]);
     assert_eq!(homogeneous(3, 1), [1, 1, 1]);
-    // On a single machine the packs of `mixed` are merged, and `heterogeneous` takes all it can.
+    // On a single machine the packs of `mixed` are merged, and `heterogeneous` takes as many slots
+    // as it can.
     let mixed = run(6, json!({"packing": "mixed", "granularity": 2}));
     assert_eq!((sizes(&mixed), mixed.granularity), (vec![6], Some(2)));
     assert_eq!(sizes(&run(6, json!({"packing": "heterogeneous"}))), [6]);
@@ -336,7 +337,7 @@ fn a_time_out_ends_a_flare_of_any_size() {
         let flare = platform.api().ended(&id);
         assert_eq!(flare.state, "timed-out", "{flare:#?}");
         assert_eq!(flare.error.as_ref().unwrap().kind, "timeout", "{flare:#?}");
-        // How late is measured by a benchmark; nothing else would end it.
+        // A benchmark measures how late; nothing else would end it.
         let deadline = platform.api().deadline(&flare);
         assert!(flare.ended.unwrap() >= deadline, "{deadline}: {flare:#?}");
     }
@@ -355,7 +356,7 @@ fn retries_run_the_whole_flare_again() {
         "{healed:#?}"
     );
     assert!(healed.error.is_none(), "{healed:#?}");
-    // Logs are those of the attempt that counts.
+    // The logs are those of the last attempt.
     assert_eq!(platform.api().logs(&id).logs.len(), 2);
 
     let id = flare(

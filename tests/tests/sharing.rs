@@ -1,11 +1,11 @@
-//! What packs of one machine have of it, and what flares of one pack have of each other.
+//! How packs share one machine, and how flares share one pack.
 
 use burst_client::Flare;
 use burst_tests::escaping::{NAME, lent};
 use burst_tests::{Driver, Platform, Settings, docker, processes, wait};
 use serde_json::{Value, json};
 
-/// Runs a flare of one pack to its end.
+/// Runs a flare of one pack to completion.
 #[track_caller]
 fn run(platform: &Platform, size: u32, input: &Value) -> Flare {
     let options = json!({"size": size, "params": input, "memory": 128, "granularity": size});
@@ -33,7 +33,7 @@ fn a_warm_pack_has_what_its_present_workers_are_given() {
 fn has_what_its_workers_are_given(settings: Settings) {
     let platform = lent(settings);
     succeeds(&run(&platform, 1, &touch(50)), "cold");
-    // Each the most that workers of 128 MiB can, and more than fewer of them could together.
+    // Each uses nearly the maximum for workers of 128 MiB, and together more than fewer workers could.
     for _ in 0..2 {
         succeeds(&run(&platform, 6, &touch(100)), "warm");
         succeeds(&run(&platform, 1, &touch(50)), "warm");
@@ -70,12 +70,12 @@ fn exhausting_all_resources_takes_nothing_from_others(
 ) {
     let platform = lent(settings);
     let api = platform.api();
-    // With less it would be killed for its memory before: a watch takes 192 bytes.
+    // With less it would first be killed for its memory: a watch takes 192 bytes.
     let options = json!({
         "size": 1, "params": {"try": "exhaust"}, "memory": 3072, "timeout": 900_000,
     });
     let greedy = api.flare(NAME, &options);
-    // Some millions of them take ten seconds of an idle machine, and more where others want the processors, too.
+    // Creating some millions of them takes ten seconds on an idle machine, and longer on a busy one.
     let has_all = || {
         let flare = api.status(&greedy);
         assert_eq!(flare.ended, None, "{flare:#?}");

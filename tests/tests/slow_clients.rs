@@ -1,5 +1,5 @@
-//! Strangers who are slow, stop halfway or do not listen, where everybody may call: web actions, and the API gateway.
-//! Half a hundred of them at once are in nobody's way, and are hung up on.
+//! Strangers that are slow, stop halfway or do not read, where everybody may call: web actions and the API gateway.
+//! Fifty of them at once hinder nobody, and are disconnected.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,10 +11,10 @@ use burst_client::{CreateApiQuery, WebExtension};
 use burst_tests::{Api, Driver, Platform, Settings, wait};
 use serde_json::json;
 
-/// How long the platform is patient, each time: a call is answered meanwhile, on a machine with other things to do, too.
+/// How long the platform waits each time: long enough that a call is answered in the meantime, even on a busy machine.
 const PATIENCE: &str = "30s";
 
-/// By when all are hung up on: other limits, which are as they come, would take longer.
+/// By when all are disconnected: other limits, which have their defaults, would take longer.
 const GONE: Duration = Duration::from_secs(120);
 
 const HELLO: &str = "
@@ -22,12 +22,12 @@ def main(args):
     return {'body': 'hello ' + args['name']}
 ";
 
-/// Bytes of an answer that nobody takes, and how many such answers each who does not listen asks for: more together than
-/// the kernel keeps for him.
+/// The size of an answer that nobody reads, and how many such answers each deaf client requests: together more than the
+/// kernel buffers for it.
 const LARGE: usize = 900_000;
 const ASKED: usize = 12;
 
-/// Where the actions are called.
+/// The paths at which the actions are called.
 struct Paths {
     hello: String,
     large: String,
@@ -55,7 +55,7 @@ fn of_the_gateway() {
     are_in_nobodys_way(&platform, &paths);
 }
 
-/// One on which both actions are anybody's.
+/// A platform on which everybody may call both actions.
 #[track_caller]
 fn platform() -> Platform {
     let settings = Settings::new(Driver::Process)
@@ -74,7 +74,7 @@ fn platform() -> Platform {
     platform
 }
 
-/// Has an API with an operation that calls an action of this name; its path, without the host.
+/// Creates an API with an operation that calls an action of this name; returns its path, without the host.
 #[track_caller]
 fn operation(api: &Api, verb: &str, name: &str) -> String {
     let document = json!({
@@ -102,7 +102,7 @@ fn operation(api: &Api, verb: &str, name: &str) -> String {
 #[track_caller]
 fn are_in_nobodys_way(platform: &Platform, paths: &Paths) {
     let api = platform.api();
-    // What each takes when it is called for the first time is nobody's fault.
+    // First calls take longer, which is not the slow clients' fault.
     call(api, paths);
     let large = api
         .client()
@@ -146,7 +146,7 @@ fn are_in_nobodys_way(platform: &Platform, paths: &Paths) {
     slow.end();
 }
 
-/// Calls an action as others do, over a new connection.
+/// Calls an action as others do, on a new connection.
 #[track_caller]
 fn call(api: &Api, paths: &Paths) {
     let url = format!("{}{}", api.base(), paths.hello);
@@ -158,11 +158,11 @@ fn call(api: &Api, paths: &Paths) {
 /// Clients that cost themselves nothing.
 #[derive(Debug)]
 struct Slow {
-    /// Whose header comes a byte at a time.
+    /// Clients that send their header one byte at a time.
     dripping: Vec<TcpStream>,
-    /// Who stop in the middle of a body.
+    /// Clients that stop in the middle of a body.
     stopped: Vec<TcpStream>,
-    /// Who do not read what they asked for.
+    /// Clients that do not read what they requested.
     deaf: Vec<TcpStream>,
 }
 
@@ -193,21 +193,21 @@ impl Slow {
         self.dripping.iter().chain(&self.stopped).chain(&self.deaf)
     }
 
-    /// Their ends of the connections.
+    /// The local ports of their connections.
     fn ports(&self) -> BTreeSet<u16> {
         self.all()
             .map(|it| it.local_addr().unwrap().port())
             .collect()
     }
 
-    /// One byte more of each header; who was hung up on will be found out otherwise.
+    /// Sends one more byte of each header; disconnected clients are detected elsewhere.
     fn drip(&self) {
         for mut stream in &self.dripping {
             let _ = stream.write_all(b"x");
         }
     }
 
-    /// Those who stopped were told so, and those who did not listen have missed something.
+    /// Checks that the stopped clients got an error, and that the deaf ones missed a part.
     #[track_caller]
     fn end(self) {
         for stream in self.stopped {
@@ -232,7 +232,7 @@ fn connect(address: &str, said: &str) -> TcpStream {
     stream
 }
 
-/// What came until the connection's end, which may be rude.
+/// Returns what arrived before the connection ended, possibly with an error.
 fn rest(mut stream: TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
@@ -243,8 +243,8 @@ fn port(address: &str) -> u16 {
     address.rsplit(':').next().unwrap().parse().unwrap()
 }
 
-/// The other ends of the connections that whoever listens on a port has open. At those ends themselves it would not be
-/// seen: who does not read does not get to the end.
+/// The peers' ports of the connections that the listener on a port has open. The clients themselves would not notice: a
+/// client that does not read never sees the end.
 fn held(port: u16) -> BTreeSet<u16> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(fs::read_to_string);
     let tables = tables.iter().flatten();
@@ -254,7 +254,8 @@ fn held(port: u16) -> BTreeSet<u16> {
         .collect()
 }
 
-/// That of a line of `/proc/net/tcp`. What is closed has no inode, though its peer may not have heard of it yet.
+/// The peer's port in a line of `/proc/net/tcp`. A closed connection has no inode, even if its peer has not noticed
+/// yet.
 fn peer(line: &str, port: u16) -> Option<u16> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let number = |at: usize| u16::from_str_radix(fields.get(at)?.rsplit(':').next()?, 16).ok();

@@ -1,4 +1,4 @@
-//! A platform with little memory, and at least twice as much to do as it can.
+//! A platform with little memory, and at least twice as much work as it can do.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -10,13 +10,13 @@ use reqwest::blocking::RequestBuilder;
 use serde_json::{Value, json};
 
 const TIME: Duration = Duration::from_secs(10);
-/// The same where clients are so slow that it is not overloaded by then.
+/// The limit if clients are so slow that it is not overloaded by then.
 const LONGEST: Duration = Duration::from_secs(90);
 
 const SLOTS: u32 = 2;
 
-/// A second each, so `SLOTS` a second are the most that can be served, however fast the machine is: clients that a slow
-/// one keeps back ask for twice as much, too.
+/// Takes a second, so at most `SLOTS` per second can be served, however fast the machine is: the clients demand twice
+/// as much even on a slow machine.
 const WORK: &str = "
 import time
 
@@ -33,7 +33,7 @@ def main(args):
 /// How an action is called.
 #[derive(Debug, Clone, Copy)]
 enum CallKind {
-    /// Nobody waits for it.
+    /// Nobody waits for the result.
     Begun,
     Waited,
     Sequence,
@@ -48,7 +48,7 @@ const CALL_KINDS: [CallKind; 4] = [
 ];
 const CLIENTS: u64 = 32;
 
-/// What calls were answered.
+/// The number of answers of each kind.
 #[derive(Default)]
 struct Answers {
     work: AtomicU64,
@@ -62,9 +62,9 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     let settings = Settings::new(Driver::Process)
         .slots(SLOTS)
         .surroundings("export JDK_JAVA_OPTIONS=-Xmx256m")
-        // So that what has been accepted ends within seconds.
+        // So that accepted calls end within seconds.
         .set("burst.scheduler.namespace-queue-limit", "60")
-        // So that strangers' bodies are too much already, whatever the machine can do.
+        // So that strangers' bodies already exceed the limit, however fast the machine is.
         .set("burst.http.web-bodies-rate", "128KiB")
         .set("burst.http.web-bodies-burst", "512KiB");
     let platform = Platform::start(settings);
@@ -99,7 +99,7 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
             let (answers, next, goes_on) = (&answers, &next, &goes_on);
             scope.spawn(move || {
                 let kind = CALL_KINDS[(client / 4) as usize % CALL_KINDS.len()];
-                // Sixty of the largest that wait are a fifth of the heap: they do so on the disk.
+                // Sixty waiting calls with the largest size are a fifth of the heap: they are kept on the disk.
                 let size = [10, 10, 100_000, 900_000][(client % 4) as usize];
                 while goes_on() {
                     call(
@@ -124,7 +124,7 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
         "it is not overloaded in every way"
     );
 
-    // What was accepted has run, all of it and once.
+    // Everything that was accepted has run exactly once.
     recorded(api, "both", sequences);
     recorded(api, "pass", sequences);
     recorded(api, "work", work + sequences);
@@ -156,7 +156,7 @@ fn request(api: &Api, kind: CallKind, n: u64, size: usize) -> RequestBuilder {
     request.json(&json!({"n": n, "load": "x".repeat(size)}))
 }
 
-/// Anything but an answer in good order ends the test.
+/// Makes a call and counts its answer; any malformed answer fails the test.
 #[track_caller]
 fn call(api: &Api, kind: CallKind, n: u64, size: usize, answers: &Answers) {
     let answer = request(api, kind, n, size)
@@ -177,7 +177,7 @@ fn call(api: &Api, kind: CallKind, n: u64, size: usize, answers: &Answers) {
             assert_eq!(*result, json!({"n": n, "size": size}), "{kind:?}: {text}");
             accepted(kind, answers)
         }
-        // Nobody waits for longer than the API lets them, for what is recorded all the same.
+        // A call is waited for no longer than the API allows, and recorded all the same.
         (202, _) => accepted(kind, answers),
         (429, _) if sentence.contains(|it: char| it.is_ascii_digit()) => &answers.refused,
         (503, _) if sentence.contains("as much as it can hold") => &answers.busy,
@@ -199,7 +199,7 @@ fn accepted(kind: CallKind, answers: &Answers) -> &AtomicU64 {
     }
 }
 
-/// An action has so many records, once all have ended.
+/// Waits until an action has this many records, and checks that it has no more.
 #[track_caller]
 fn recorded(api: &Api, name: &str, runs: u64) {
     let count = || api.count_activations(Some(name));

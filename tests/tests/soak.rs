@@ -1,7 +1,8 @@
-//! Random flares, on groups and on their own, and random faults for a while; nothing is lost, and nothing is left.
+//! Random flares, in groups and on their own, and random faults for a while; nothing is lost, and nothing is left
+//! behind.
 //!
-//! Each fault strikes once, in any order, and any of them until `BURST_SOAK_SECONDS` are over (two minutes, and ten by
-//! `make soak`). `BURST_SOAK_SEED` says what happens.
+//! Each fault strikes once, in random order, and then any of them until `BURST_SOAK_SECONDS` have passed (two minutes
+//! by default, ten in `make soak`). `BURST_SOAK_SEED` determines what happens.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
 const INVOKERS: usize = 4;
-/// The invoker on a machine of its own.
+/// The invoker on a separate machine.
 const REMOTE: usize = 3;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Interpreters that wait in pre-warmed packs: what a new function has of one, by every driver that has its packs on
+//! Interpreters that wait in pre-warmed packs: whether a new function uses one, with every driver whose packs are on
 //! this machine.
 
 use std::fs;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::kinds::zip;
 
-/// When its process was started, in hundredths of a second since the machine was, and that all of its package is there.
+/// Each returns its process's start time, in hundredths of a second since boot, and proves that its whole package is
+/// present.
 const FUNCTIONS: [(&str, &str, &str, &str); 2] = [
     (
         "python:3",
@@ -39,7 +40,7 @@ exports.main = () => {
     ),
 ];
 
-/// Hundredths of a second since the machine was started.
+/// Hundredths of a second since boot.
 fn now() -> u64 {
     let uptime = fs::read_to_string("/proc/uptime").unwrap();
     let seconds: f64 = uptime.split(' ').next().unwrap().parse().unwrap();
@@ -47,7 +48,7 @@ fn now() -> u64 {
 }
 
 fn a_pack_is_ready(api: &Api, warm: u32) {
-    // Told at once, and with it that the one it was is not ready any more.
+    // Reported immediately, together with the fact that the pack it was is no longer pre-warmed.
     wait::until_seen(
         "it is warm",
         wait::SOON,
@@ -58,7 +59,7 @@ fn a_pack_is_ready(api: &Api, warm: u32) {
     wait::until_seen("a pack is pre-warmed", wait::SOON, ready, |&n| n == 1);
 }
 
-/// Runs a new function, pre-warmed. Whether its interpreter was there before it was asked for.
+/// Runs a new function in a pre-warmed pack. Returns whether its interpreter was started before the call.
 fn was_ahead(api: &Api, name: &str, kind: usize) -> bool {
     let (kind, file, code, part) = FUNCTIONS[kind];
     let named = if kind.starts_with("python") {

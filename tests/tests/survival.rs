@@ -1,7 +1,6 @@
-//! What survives: clusters whose nodes are killed, stopped, parted and replaced again and again, under load, and a
-//! platform whose database or disk is away for a while. One after the other they take as long as everything else that
-//! `make test` runs, so that they are a command of their own: `make test-survival`. One fault of each kind is among
-//! `clusters`.
+//! Survival: clusters whose nodes are repeatedly killed, stopped, partitioned and replaced under load, and a platform
+//! that loses its database or disk for a while. Run one after another they take as long as everything else in `make
+//! test`, so they have a command of their own: `make test-survival`. One fault of each kind is tested among `clusters`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod alarms;

@@ -1,4 +1,4 @@
-//! Namespaces as their administrator makes them, over the command line.
+//! Namespaces, as their administrator manages them with the command line.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn names(list: &Value) -> Vec<&str> {
 #[test]
 fn a_namespace_is_created_used_kept_apart_and_revoked() {
     let platform = Platform::start(Settings::new(Driver::Process));
-    // Knows what `burst standalone` left in its data directory, the administrator's key with it.
+    // Uses what `burst standalone` left in its data directory, including the administrator's key.
     let owner = platform
         .cli_setup()
         .properties(platform.data().join("properties"));
@@ -57,7 +57,7 @@ fn a_namespace_is_created_used_kept_apart_and_revoked() {
         .exits(6)
         .complains_of("concurrent slots");
 
-    // Nothing of one is seen by the other.
+    // Neither can see anything of the other.
     deploy(&owner);
     let flare = owner
         .run(&["flare", "hello", "--size", "1", "--param", "name", "Ada"])
@@ -71,7 +71,7 @@ fn a_namespace_is_created_used_kept_apart_and_revoked() {
     team.run(&["delete", "hello"]).exits(0);
     owner.run(&["get", "hello"]).exits(0);
 
-    // Users do not administer, and administrators do not use.
+    // Users cannot administer, and administrators cannot use.
     let list = ["admin", "namespace", "list", "--admin-auth"];
     team.run(&[&list[..], &[auth.as_str()]].concat()).exits(4);
 

@@ -1,4 +1,4 @@
-//! The API behind TLS, with certificates of an authority of one's own.
+//! The API over TLS, with certificates from a private authority.
 
 use std::fs;
 use std::io::{Read, Write};

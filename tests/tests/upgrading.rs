@@ -1,7 +1,7 @@
-//! A cluster is upgraded node by node, and back, while its users notice nothing.
+//! A cluster is upgraded node by node, and downgraded again, while its users notice nothing.
 //!
-//! `BURST_UPGRADE_FROM` is the distribution of an earlier release (`make test-upgrade` builds one); without it nodes
-//! are replaced by others of their own release. `BURST_UPGRADES` says how often all of them are replaced.
+//! `BURST_UPGRADE_FROM` is the distribution of an earlier release (`make test-upgrade` builds one); without it, nodes
+//! are replaced by others of their own release. `BURST_UPGRADES` sets how often all of them are replaced.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -52,9 +52,9 @@ fn every_node_is_replaced_under_load() {
         .distribution(former.clone())
         .limit(Duration::from_secs(1800 + 240 * rounds))
         .set("burst.limits.flares-per-minute", "1000000")
-        // Not how fast a controller comes up on a busy machine is tried here.
+        // The test is not about how fast a controller comes up on a busy machine.
         .set("burst.invokers.contact-timeout", "90s")
-        // What runs on a machine may end there: the longest of the clients' flares take less.
+        // Flares may end on a draining machine: the longest of the clients' flares take less.
         .set_invokers("burst.drain-timeout", "30s");
     let mut cluster = Cluster::start(setup);
     let runs = counted::deploy(&cluster);

@@ -1,4 +1,4 @@
-//! An ordinary user's path by the command line (issue 2, point 2).
+//! An ordinary user's path through the command line (issue 2, point 2).
 
 use burst_tests::{Driver, Loan, Platform, Settings, command, failing, wait};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn greetings(size: u32) -> Value {
         .collect()
 }
 
-/// The newest flare's id, as the command line tells it.
+/// The newest flare's id, as the command line prints it.
 fn newest(platform: &Platform) -> String {
     let flares = platform
         .cli(&["flares", "--output", "json"])
@@ -85,7 +85,7 @@ fn deploy_flare_look_and_delete() {
 
     burst(&["delete", "hello"]);
     platform.cli(&["get", "hello"]).exits(3);
-    // What has been computed outlives the definition.
+    // Results outlive the definition.
     assert_eq!(burst(&["result", &id]).json(), greetings(8));
 }
 
@@ -96,7 +96,7 @@ fn a_crate_outside_the_repository_is_made_run_and_looked_at() {
     let path = home.path().join("greet");
     let path = path.to_str().unwrap();
     platform.cli(&["new", path]).exits(0);
-    // So that what it depends on is what is here already.
+    // So that it depends only on crates that are already here.
     let lock = burst_tests::built::repository().join("Cargo.lock");
     std::fs::copy(lock, format!("{path}/Cargo.lock")).unwrap();
 
@@ -175,7 +175,7 @@ fn cancel_a_running_flare() {
     for worker in &flare.workers {
         assert_eq!(worker.state, "cancelled", "{worker:#?}");
     }
-    // Whoever waits for it is told by the exit code.
+    // A waiting command reports it in its exit code.
     let mut waiting = waiting;
     let status = command::wait(&mut waiting, wait::SOON).expect("the waiting command ends");
     assert_eq!(status.code(), Some(10));
@@ -227,7 +227,7 @@ fn exit_codes_tell_failures_apart() {
         .cli(&["flare", failing::NAME, "--size", "0"])
         .exits(6)
         .complains_of("size");
-    // Port 1 belongs to a service that nobody runs.
+    // Nobody runs the service that port 1 is assigned to.
     platform
         .cli_setup()
         .apihost("http://127.0.0.1:1")

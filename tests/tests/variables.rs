@@ -1,4 +1,4 @@
-//! Environment variables and secrets of a definition: programs have them, and nobody else sees a secret.
+//! Environment variables and secrets of a definition: programs get them, and nobody else sees a secret.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,13 +12,13 @@ use serde_json::json;
 
 const NAME: &str = failing::NAME;
 
-/// A value that stands nowhere else on this machine.
+/// A value that exists nowhere else on this machine.
 fn word() -> String {
     let bytes: [u8; 16] = rand::random();
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A file with a secret, as a user would have it.
+/// A file with a secret, as a user would keep it.
 fn file(platform: &Platform, content: &str) -> String {
     let path = platform.scratch().join("secret.txt");
     fs::write(&path, format!("{content}\n")).unwrap();
@@ -52,7 +52,7 @@ impl Seen {
         }
     }
 
-    /// Whether a variable has this value, or is not there.
+    /// Returns whether a variable has this value, or is not set if `None`.
     fn has(&self, name: &str, value: Option<&str>) -> bool {
         let hash = value.map(|value| {
             let mut hasher = DefaultHasher::new();
@@ -80,13 +80,13 @@ fn files(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// That a secret is in none of the platform's files, containers and command lines.
+/// Checks that a secret is in none of the platform's files, containers and command lines.
 fn is_nowhere(platform: &Platform, secret: &str) {
     for path in files(&platform.data())
         .into_iter()
         .chain([platform.log_file()])
     {
-        // It may be gone by now.
+        // It may have been removed in the meantime.
         let content = fs::read(&path).unwrap_or_default();
         let found = memchr::memmem::find(&content, secret.as_bytes());
         assert!(found.is_none(), "{}", path.display());
@@ -99,7 +99,7 @@ fn is_nowhere(platform: &Platform, secret: &str) {
     }
 }
 
-/// From one redeploy to the next, in cold, pre-warmed and warm packs.
+/// Across redeploys, in cold, pre-warmed and warm packs.
 fn programs_have_their_variables(settings: Settings, fresh: &str) {
     let platform = Platform::lent(settings);
     let (old, new) = (word(), word());
@@ -134,19 +134,19 @@ fn programs_have_their_variables(settings: Settings, fresh: &str) {
     let shown = platform.cli(&["get", NAME]).exits(0).stdout;
     assert!(shown.contains("TOKEN") && !shown.contains(&old), "{shown}");
 
-    // A redeploy keeps what it does not name. A program that has the old secret is not used again.
+    // A redeploy keeps what it does not name. A program with the old secret is not reused.
     deploy(&platform, &["--secret", &file(&platform, &new)]);
     let changed = flare(&platform);
     assert!(changed.has("GREETING", Some("salut à tous")));
     assert!(changed.has("TOKEN", Some(&new)));
-    // Nor is one of an older version, as secrets are all versions' alike.
+    // Nor is one of an older version, as secrets are shared by all versions.
     let older = json!({"size": 1, "params": failing::variables(), "version": "0.0.1"});
     let older = platform.api().flare_to_end(NAME, &older);
     let older = Seen::of(&platform, &older);
     assert!(older.has("TOKEN", Some(&new)));
     assert_eq!(older.start.as_str(), fresh);
 
-    // What is removed is gone, and so it is for another definition.
+    // Removed variables are no longer set, and neither are they for another definition.
     deploy(&platform, &["--no-env", "--no-secret", "TOKEN"]);
     failing::deploy_as(&platform, "other", &[]);
     let other = platform.api().run("other", 1, &failing::variables());
@@ -215,7 +215,7 @@ fn secrets_need_their_key_and_are_there_again_with_it() {
     assert_eq!(mode & 0o777, 0o600);
     let away = platform.scratch().join("away");
 
-    // Without the key all else goes on.
+    // Without the key everything else still works.
     platform.stop();
     fs::rename(&key, &away).unwrap();
     platform.start_again();

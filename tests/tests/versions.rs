@@ -1,4 +1,4 @@
-//! Versions of a definition: the last ones are kept, can be flared, and rolled back to.
+//! Versions of a definition: the latest ones are kept, can be flared, and can be rolled back to.
 
 use burst_client::ListVersionsQuery;
 use burst_tests::{Driver, Platform, Settings, built, failing, refused};
@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 const NAME: &str = "changing";
 
-/// Deploys the program of another definition under the name.
+/// Deploys another definition's program under the name.
 fn deploy(platform: &Platform, program: &str, flags: &[&str]) {
     let program = built::program(program);
     let deploy = ["deploy", NAME, program.to_str().unwrap(), "--overwrite"];
     platform.cli(&[&deploy[..], flags].concat()).exits(0);
 }
 
-/// What the one worker of a flare puts out, by the command line.
+/// The output of the only worker of a flare, through the command line.
 fn flare(platform: &Platform, flags: &[&str]) -> Value {
     let flare = ["flare", NAME, "--result"];
     platform.cli(&[&flare[..], flags].concat()).exits(0).json()[0].clone()
@@ -60,7 +60,7 @@ fn an_older_version_is_flared_and_deployed_again() {
         refused.stderr
     );
 
-    // What has been kept is there after a restart.
+    // The kept versions still exist after a restart.
     platform.stop();
     platform.start_again();
     let history = platform.cli(&["history", NAME]).exits(0).stdout;
@@ -81,7 +81,7 @@ fn as_many_versions_as_configured_are_kept_with_their_packages() {
     let platform = Platform::start(settings);
     let packages = platform.data().join("controller/packages");
     let stored = || std::fs::read_dir(&packages).unwrap().count();
-    // Those of the platform's own actions.
+    // The packages of the platform's own actions.
     let own = stored();
     deploy(&platform, "failing", &[]);
     deploy(&platform, "hello", &[]);

@@ -20,16 +20,17 @@ import (
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
-// patience is for what another process does on a machine that is busy with other things.
+// patience is the limit for anything that another process does on a busy machine.
 const patience = 2 * time.Minute
 
-// collector is OpenTelemetry's own, with its OTLP receiver, in this process. What has arrived is kept.
+// collector is OpenTelemetry's own collector, with its OTLP receiver, in this process. It keeps what
+// has arrived.
 type collector struct {
 	endpoint string
 	arrived  *arrived
 }
 
-// startCollector has one until the test ends.
+// startCollector starts a collector that runs until the test ends.
 func startCollector(t *testing.T) *collector {
 	t.Helper()
 	endpoint := freeAddress(t)
@@ -109,7 +110,7 @@ func parts(kept *arrived) (otelcol.Factories, error) {
 	}, nil
 }
 
-// span is one as it arrived.
+// span is a span as it arrived.
 type span struct {
 	ptrace.Span
 	service string
@@ -150,7 +151,7 @@ func (a *arrived) ConsumeTraces(_ context.Context, traces ptrace.Traces) error {
 	return nil
 }
 
-// trace is all spans of a trace, once there are so many.
+// trace waits until a trace has this many spans, and returns them.
 func (a *arrived) trace(t *testing.T, id string, count int) []span {
 	t.Helper()
 	timer := time.AfterFunc(patience, func() {

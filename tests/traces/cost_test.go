@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// BenchmarkFlares is what it costs to be watched: flares of 8 workers that do nothing in a warm pack, by 32 clients, of
-// a platform that tells traces and logs as JSON and is asked for its metrics, and of one that is not, in turns, for so
-// many rounds as -benchtime says. What the platform's JVM has computed for a flare is less at the mercy of what else the
-// machine does than how many there were in a second.
+// BenchmarkFlares measures the cost of observability: 32 clients run flares of 8 workers that do nothing in a warm
+// pack, alternately on a platform that sends traces, logs JSON and is scraped for metrics, and on one that does none of
+// this, for the rounds given by -benchtime. The processor time of the platform's JVM per flare depends less on other
+// load of the machine than the number of flares per second.
 func BenchmarkFlares(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 		io.Copy(io.Discard, request.Body)
@@ -54,7 +54,7 @@ func BenchmarkFlares(b *testing.B) {
 	fmt.Printf("flares/s %.0f and %.0f, load %s", rates[0], rates[1], load)
 }
 
-// scrape asks a platform for its metrics, three times as often as Prometheus does by itself, until it is told to end.
+// scrape reads a platform's metrics, three times as often as Prometheus does by default, until end is called.
 func scrape(b *testing.B, p *platform) (end func()) {
 	ended, clock := make(chan struct{}), time.NewTicker(5*time.Second)
 	var scraper sync.WaitGroup
@@ -77,7 +77,7 @@ func scrape(b *testing.B, p *platform) (end func()) {
 	}
 }
 
-// load has 32 clients call for so long: flares in a second, and in all.
+// load lets 32 clients run flares for this time, and returns the flares per second and in total.
 func (p *platform) load(b *testing.B, long time.Duration) (float64, int64) {
 	var flares atomic.Int64
 	began := time.Now()
@@ -97,7 +97,7 @@ func (p *platform) load(b *testing.B, long time.Duration) (float64, int64) {
 	return float64(flares.Load()) / time.Since(began).Seconds(), flares.Load()
 }
 
-// computed is the processor time that a process has had.
+// computed returns the processor time that a process has used.
 func computed(b *testing.B, process int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {

@@ -17,17 +17,17 @@ import (
 
 const root = "../.."
 
-// client keeps as many connections as there are callers.
+// client keeps a connection for each of the callers.
 var client = &http.Client{Timeout: patience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
-// platform is a whole one, as `make build` has made it.
+// platform is a whole platform, built by `make build`.
 type platform struct {
 	url, user, key string
 	data           string
 	process        int
 }
 
-// startPlatform has one of a single process until the test ends.
+// startPlatform starts a platform of a single process, which runs until the test ends.
 func startPlatform(t testing.TB, environment ...string) *platform {
 	t.Helper()
 	data := t.TempDir()
@@ -36,7 +36,8 @@ func startPlatform(t testing.TB, environment ...string) *platform {
 	return platformOf(t, data, process, url)
 }
 
-// startCluster has one of a controller and an invoker, each a process of its own, until the test ends.
+// startCluster starts a platform of a controller and an invoker in separate processes, which run until the test
+// ends.
 func startCluster(t testing.TB, environment ...string) *platform {
 	t.Helper()
 	data, node := t.TempDir(), freeAddress(t)
@@ -51,7 +52,8 @@ var unlimited = []string{
 	"--set", "burst.limits.flares-per-minute=1000000", "--set", "burst.limits.requests-per-minute=1000000",
 }
 
-// startNode has a process of the platform until the test ends: its number, and what it says behind that it is ready.
+// startNode starts a process of the platform, which runs until the test ends. It returns the process id, and the
+// rest of the line that reports that it is ready.
 func startNode(t testing.TB, environment []string, ready string, arguments ...string) (int, string) {
 	t.Helper()
 	command := exec.Command(filepath.Join(root, "dist/bin/burst"), arguments...)
@@ -96,7 +98,7 @@ func platformOf(t testing.TB, data string, process int, url string) *platform {
 	return started
 }
 
-// deploy makes a definition of a file.
+// deploy deploys a file as a definition.
 func (p *platform) deploy(t testing.TB, name, path string, more ...string) {
 	t.Helper()
 	arguments := append([]string{"deploy", name, path, "--apihost", p.url, "--auth", p.user + ":" + p.key}, more...)
@@ -106,7 +108,7 @@ func (p *platform) deploy(t testing.TB, name, path string, more ...string) {
 	}
 }
 
-// flare runs one to its end: the status of the answer, and its body.
+// flare runs a flare to completion, and returns the status and the body of the answer.
 func (p *platform) flare(t testing.TB, name, body string, headers map[string]string) (int, json.RawMessage) {
 	t.Helper()
 	url := p.url + "/api/v1/namespaces/_/bursts/" + name + "?blocking=true&result=true"
@@ -131,7 +133,7 @@ func (p *platform) flare(t testing.TB, name, body string, headers map[string]str
 	return answer.StatusCode, text
 }
 
-// metrics asks for all of them, and says how many bytes they are.
+// metrics reads all metrics, and returns their size in bytes.
 func (p *platform) metrics() (int64, error) {
 	answer, err := client.Get(p.url + "/metrics")
 	if err != nil {
@@ -144,7 +146,7 @@ func (p *platform) metrics() (int64, error) {
 	return io.Copy(io.Discard, answer.Body)
 }
 
-// file writes one for this test.
+// file writes a file for this test.
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -154,7 +156,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// awaitLine is the first line of a log that a platform writes of which this is true.
+// awaitLine waits for a line in the platform's log that satisfies wanted, and returns the first one.
 func (p *platform) awaitLine(t *testing.T, wanted func(string) bool) string {
 	t.Helper()
 	deadline := time.Now().Add(patience)

@@ -1,4 +1,4 @@
-// Package traces holds a whole platform against a real collector of OpenTelemetry's.
+// Package traces tests a whole platform against a real OpenTelemetry collector.
 package traces
 
 import (
@@ -15,7 +15,7 @@ const (
 	clientsSpan  = "00f067aa0ba902b7"
 )
 
-// tree is the spans of a trace, each below its parent.
+// tree holds the spans of a trace, by parent.
 type tree struct {
 	spans    []span
 	children map[string][]span
@@ -30,7 +30,7 @@ func treeOf(spans []span) tree {
 	return tree{spans, children}
 }
 
-// below is the spans of that name below a span, of which there have to be so many.
+// below returns the spans of this name below a span, of which there must be count.
 func (tr tree) below(t *testing.T, parent, name string, count int) []span {
 	t.Helper()
 	var found []span
@@ -181,7 +181,7 @@ func TestUserCodeJoinsInAndFailuresAreTold(t *testing.T) {
 			t.Errorf("%s tells what a user's program said", one.Name())
 		}
 	}
-	// The request's answer is 502, the flare and its worker failed.
+	// The request is answered with 502; the flare and its worker failed.
 	equal(t, "the number of spans that failed", failed, 3)
 	line := platform.awaitLine(t, func(line string) bool { return strings.HasPrefix(line, "{") })
 	var logged struct{ Level, Message, Time string }

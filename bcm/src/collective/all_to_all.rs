@@ -1,5 +1,5 @@
-//! All-to-all: pointers inside the pack; to other packs short values in bundles, long ones one
-//! exchange per step.
+//! All-to-all: moves values inside the pack; to other packs, short values go in bundles, long ones
+//! in one exchange per step.
 
 use std::collections::VecDeque;
 
@@ -26,8 +26,8 @@ pub(crate) fn all_to_all<T: Payload>(
     }
 }
 
-/// Gives each member the value at its place, where there is one; the values of the members that
-/// `gives` names, in the order of ranks.
+/// Gives each member the value at its index, if there is one. Returns the values from this member
+/// itself and from those for which `gives` is true, in the order of ranks.
 pub(super) fn exchange<T: Payload>(
     call: &mut Call<'_>,
     mut outgoing: Vec<Option<T>>,
@@ -55,15 +55,16 @@ pub(super) fn exchange<T: Payload>(
     Ok(incoming.into_iter().flatten().collect())
 }
 
-/// Bytes a member may be ahead of what it has received.
+/// How many bytes a member may send ahead of what it has received.
 const AHEAD: usize = 4 << 20;
 
-/// The part with members of other packs.
+/// Exchanges values with members of other packs.
 ///
-/// In step `k` a member sends to the one `k` places after it, so that no two send to the same one
-/// at a time; having announced that it will take from the one `k` places before it, which sends
-/// in the same step. It takes some steps later, so that it need not wait for each. Whoever is in
-/// the lowest step can always go on: its receiver has announced, and what it takes was sent.
+/// In step `k` a member sends to the member `k` places after it, so that no two send to the same
+/// one at a time. Before that, it announces that it will take from the member `k` places before it,
+/// which sends in the same step. It takes the value some steps later, so that it need not wait in
+/// every step. The member in the lowest step can always proceed: its receiver has announced that it
+/// will take the value, and the value it takes itself has been sent.
 fn between_packs<T: Payload>(
     call: &mut Call<'_>,
     outgoing: &mut [Option<T>],

@@ -1,4 +1,4 @@
-//! Broadcast: one message per other pack; inside a pack all hold the same value.
+//! Broadcast: one message per other pack; all workers in a pack share the same value.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ pub(crate) fn broadcast<T: Payload>(
     spread(call, value.map(Arc::new), root)
 }
 
-/// Spreads what the root holds. The root's own pack comes first: it costs a pointer each.
+/// Distributes the root's value. The root's own pack comes first, as it costs only a pointer per
+/// member.
 pub(super) fn spread<T: Payload>(
     mut call: Call<'_>,
     value: Option<Arc<T>>,

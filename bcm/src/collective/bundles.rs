@@ -1,9 +1,9 @@
 //! Short values for another pack, sent together.
 //!
-//! Of each pack one member carries to each other one: it collects what its pack has for that one
-//! and sends it as one message, from which every receiver is given its own. What is long goes by
-//! itself: sending it takes longer than a message costs, and would take still longer with a copy.
-//! The sender alone decides; who receives takes what comes, either way.
+//! In each pack one member is the carrier to each other pack: it collects its pack's values for
+//! that pack and sends them as one message, from which every receiver gets its own value. Long
+//! values are sent on their own: sending one takes longer than a message costs, and copying it as
+//! well would take longer still. Only the sender decides; receivers accept either form.
 
 use super::Call;
 use crate::address::{Destination, Source};
@@ -13,42 +13,44 @@ use crate::payload::{self, Encoded, Payload};
 use crate::rank::Rank;
 use crate::remote::{BUNDLE_ENTRY, Bundle, Expectation};
 
-/// Longest value that is bundled, in bytes as it is sent. Over `direct` longer ones take less time
-/// by themselves; backends with a server would gain a little up to twice as much.
+/// The longest value that is bundled, in encoded bytes. Over `direct`, longer ones are faster on
+/// their own; backends with a server would gain a little with up to twice as much.
 const SHORT: usize = 8 << 10;
-/// Longest bundle: of many values only shorter ones are bundled.
+/// The longest bundle, in bytes: if there are many values, only shorter ones are bundled.
 const LONGEST: usize = 8 << 20;
 
-/// A value that goes by itself.
+/// A value that is sent on its own.
 pub(super) enum Single<T> {
-    /// Its memory is its encoding.
+    /// A value whose memory is its encoding.
     Value(T),
-    /// It was encoded to learn how long it is.
+    /// A value that was encoded to find out its length.
     Encoded(Encoded<'static>),
 }
 
-/// What a member has for other packs, sorted by how it is sent.
+/// A member's values for other packs, sorted by how they are sent.
 pub(super) struct Sorted<T> {
-    /// By rank; those of `long_bytes` bytes together.
+    /// The values sent on their own, by rank; `long_bytes` is their total length.
     pub(super) singles: Vec<Option<Single<T>>>,
     pub(super) long_bytes: usize,
-    /// The other packs this member carries to, and its own values for them.
+    /// The other packs that this member carries to, each with its own values for them.
     carried: Vec<(usize, Option<Bundle>)>,
 }
 
-/// The member of a pack that carries to another one, and is named as receiver of what comes.
+/// Returns the member of a pack that carries to another one, and is named as the receiver of
+/// bundles from there.
 fn carrier(of: &PackMembers, other: usize) -> Rank {
     of.ranks[other % of.ranks.len()]
 }
 
 impl Call<'_> {
-    /// Beginning after this one, so that not all begin with the same.
+    /// Returns the indices of the other packs, starting after this one, so that packs do not all
+    /// start with the same one.
     pub(super) fn other_packs(&self) -> impl Iterator<Item = usize> + use<> {
         let (mine, count) = (self.group.own_pack_index(), self.group.packs().len());
         (1..count).map(move |step| (mine + step) % count)
     }
 
-    /// Sorts the values for members of other packs, gives the short ones to who carries them.
+    /// Sorts the values for members of other packs, and gives the short ones to their carriers.
     /// Never waits.
     pub(super) fn sort<T: Payload>(
         &mut self,
@@ -86,7 +88,7 @@ impl Call<'_> {
         })
     }
 
-    /// Puts a value into a bundle if it is short; gives it and its length back if not.
+    /// Puts a value into a bundle if it is short; otherwise returns it with its length.
     pub(super) fn bundle<T: Payload>(
         &self,
         bundle: &mut Option<Bundle>,
@@ -109,14 +111,15 @@ impl Call<'_> {
         Ok(Some((single, bytes)))
     }
 
-    /// The longest value to bundle when a bundle may hold this many; none when they are too many.
+    /// Returns the length of the longest value to bundle if a bundle may hold this many; `None` if
+    /// there are too many.
     pub(super) fn short(&self, values: usize) -> Result<Option<usize>, Error> {
         let longest = LONGEST.min(self.shared.remote()?.max_message());
         let share = (longest / values).checked_sub(2 * BUNDLE_ENTRY);
         Ok(share.map(|share| share.min(SHORT)))
     }
 
-    /// What the members of this pack have given to this one, and its own.
+    /// Returns the bundles that the members of this pack have given to this one, and its own.
     pub(super) fn collect(&mut self, own: Option<Bundle>) -> Result<Vec<Bundle>, Error> {
         let mut bundles: Vec<Bundle> = own.into_iter().collect();
         for &rank in &self.group.own_pack().ranks {
@@ -135,7 +138,7 @@ impl Call<'_> {
         }
     }
 
-    /// Collects what this member carries, and sends it.
+    /// Collects and sends the bundles that this member carries.
     pub(super) fn carry<T>(&mut self, sorted: &mut Sorted<T>) -> Result<(), Error> {
         let group = self.group;
         let (mine, packs) = (group.own_pack_index(), group.packs());
@@ -146,8 +149,8 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// Announces that this pack takes the bundles of all others, so that none of their carriers
-    /// has to wait for room here while one of this pack's waits for room there.
+    /// Announces that this pack will take the bundles of all others, so that none of their carriers
+    /// has to wait for room here while one of this pack's carriers waits for room there.
     pub(super) fn expect_bundles(&self) -> Result<Vec<Expectation>, Error> {
         let (mine, packs) = (self.group.own_pack_index(), self.group.packs());
         self.other_packs()
@@ -156,7 +159,7 @@ impl Call<'_> {
             .collect()
     }
 
-    /// Sends a value by itself.
+    /// Sends a value on its own.
     pub(super) fn give_single<T: Payload>(
         &mut self,
         to: Rank,

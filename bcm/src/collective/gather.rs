@@ -44,10 +44,10 @@ pub(crate) fn gather<T: Payload>(
     Ok(None)
 }
 
-/// The root's part.
+/// Collects the values at the root.
 fn collect<T: Payload>(call: &mut Call<'_>, value: T) -> Result<Vec<T>, Error> {
     let group = call.group;
-    // Who carries for its pack must not wait for room here while others are waited for.
+    // A pack's carrier must not wait for room here while this member waits for others.
     let _expected: Vec<Expectation> = call
         .other_packs()
         .map(|pack| call.expect(group.rank, group.packs()[pack].ranks[0]))
@@ -105,7 +105,7 @@ pub(crate) fn all_gather<T: Payload>(
     Ok(values)
 }
 
-/// Sends a long value to all other packs; gives a short one for the leader to send.
+/// Sends a long value to all other packs; returns a short one in a bundle, for the leader to send.
 fn publish_if_long<T: Payload>(call: &mut Call<'_>, value: &T) -> Result<Option<Bundle>, Error> {
     if call.group.packs().len() < 2 {
         return Ok(None);

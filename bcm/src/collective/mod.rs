@@ -1,11 +1,11 @@
 //! Operations all workers take part in, one file each.
 //!
-//! They are written over the ranks of a group. Every call of a collective has a number, the same
-//! on every worker because all call the same collectives in the same order; it is part of every
-//! message, together with the operation and the root. Within one call no worker sends another
+//! They are written in terms of the ranks of a group. Every call of a collective has a number, the
+//! same on every worker because all call the same collectives in the same order; it is part of
+//! every message, together with the operation and the root. Within one call no worker sends another
 //! more than one message (or a fixed sequence of them, which stay in order), so
-//! `(number, source, destination)` names a message; one that arrived in a bundle with others is
-//! taken like any other.
+//! `(number, source, destination)` identifies a message; one that arrived in a bundle with others
+//! is taken like any other.
 
 pub(crate) mod all_to_all;
 pub(crate) mod barrier;
@@ -45,14 +45,14 @@ pub(crate) struct Call<'a> {
     shared: &'a Shared,
     pub(crate) group: &'a Group,
     class: Class,
-    /// This call and its number, until it is known that another worker has made the same.
+    /// This call and its number, until they have been compared with the calls of other workers.
     unverified: Option<(u64, Called)>,
     budget: WaitBudget<'a>,
 }
 
 impl<'a> Call<'a> {
     /// Begins a collective that exchanges values of type `T`, checking the root first so that a refused call leaves
-    /// no trace. An error, too, where another worker has called something else instead.
+    /// no trace. Also returns an error if another worker has called something else instead.
     pub(crate) fn begin<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
@@ -63,8 +63,8 @@ impl<'a> Call<'a> {
         Ok(call)
     }
 
-    /// As [`Call::begin`], for a call whose every message is a `T` from its root: it is compared with others' calls
-    /// only before it publishes or waits. A message that is there at once shows that the calls are the same.
+    /// Like [`Call::begin`], for a call in which every message is a `T` from the root: it is compared with others'
+    /// calls only before it publishes or waits. A message that is already there shows that the calls are the same.
     fn begin_unverified<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
@@ -95,7 +95,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Compares this call with what the others in this pack have made as the same one.
+    /// Compares this call with the calls of the same number by the others in this pack.
     fn verify(&mut self) -> Result<(), Error> {
         let Some((number, called)) = self.unverified.take() else {
             return Ok(());
@@ -108,7 +108,7 @@ impl<'a> Call<'a> {
         self.budget.operation
     }
 
-    /// How many workers of this pack run at the same time.
+    /// How many workers of this pack can run at the same time.
     fn processors(&self) -> usize {
         self.shared.cancellation.cores()
     }
@@ -132,14 +132,14 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Moves a value to one member.
+    /// Gives a value to one member.
     pub(crate) fn give<T: Payload>(&mut self, to: Rank, value: T) -> Result<(), Error> {
         let (source, worker) = (self.source(), self.group.worker(to));
         self.shared
             .give(&mut self.budget, source, worker, self.class, value)
     }
 
-    /// Sends to a member of another pack what is encoded.
+    /// Sends an encoded value to a member of another pack.
     pub(crate) fn send(&mut self, to: Rank, encoded: &Encoded<'_>) -> Result<(), Error> {
         let (source, worker) = (self.source(), self.group.worker(to));
         self.budget.check(Peer::Worker(worker))?;
@@ -174,7 +174,7 @@ impl<'a> Call<'a> {
         self.publish_encoded(&encoded)
     }
 
-    /// As [`Call::publish`], where there are other packs.
+    /// Like [`Call::publish`], for an encoded value; there must be other packs.
     pub(crate) fn publish_encoded(&mut self, encoded: &Encoded<'_>) -> Result<(), Error> {
         self.verify()?;
         let packs: Vec<PackId> = self
@@ -190,7 +190,7 @@ impl<'a> Call<'a> {
             .broadcast(source, &packs, self.class, encoded, &mut self.budget)
     }
 
-    /// Moves anything to a member of this pack.
+    /// Moves a value of any type to a member of this pack.
     pub(crate) fn give_local<T: Send + 'static>(
         &mut self,
         to: Rank,
@@ -199,8 +199,8 @@ impl<'a> Call<'a> {
         self.give_local_as(self.group.rank, to, value)
     }
 
-    /// As [`Call::give_local`], in the name of another member of this pack: for what the receiver
-    /// gets once, from whichever member it is that has it.
+    /// Like [`Call::give_local`], in the name of another member of this pack: for a value that the
+    /// receiver gets once, from whichever member has it.
     pub(crate) fn give_local_as<T: Send + 'static>(
         &mut self,
         from: Rank,
@@ -218,25 +218,25 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Takes what a member of this pack moved here with [`Call::give_local`].
+    /// Takes the value that a member of this pack moved here with [`Call::give_local`].
     pub(crate) fn take_local<T: Send + 'static>(&mut self, from: Rank) -> Result<T, Error> {
         let message = self.message(self.mine(), from)?;
         message.open_local(self.operation(), self.peer(from))
     }
 
-    /// Takes what a member moved to this one.
+    /// Takes the value that a member gave to this one.
     pub(crate) fn take<T: Payload>(&mut self, from: Rank) -> Result<T, Error> {
         let message = self.message(self.mine(), from)?;
         message.open(self.operation(), self.peer(from))
     }
 
-    /// Takes what a member of this pack shared.
+    /// Takes the value that a member of this pack shared.
     pub(crate) fn take_shared<T: Payload>(&mut self, from: Rank) -> Result<Arc<T>, Error> {
         let message = self.message(self.mine(), from)?;
         message.open_shared(self.operation(), self.peer(from))
     }
 
-    /// Takes what a member of another pack published. One member of each pack does.
+    /// Takes the value that a member of another pack published. One member of each pack calls this.
     pub(crate) fn take_published<T: Payload>(&mut self, from: Rank) -> Result<T, Error> {
         let message = self.message(Destination::Pack, from)?;
         message.open(self.operation(), self.peer(from))
@@ -257,7 +257,7 @@ impl<'a> Call<'a> {
         self.shared.take(&mut self.budget, me, destination, &spec)
     }
 
-    /// Announces that this member is going to take what all members of other packs publish, so
+    /// Announces that this member will take the values that all members of other packs publish, so
     /// that none of them has to wait for room here while this one waits for room there.
     pub(crate) fn expect_published(&self) -> Result<Vec<Expectation>, Error> {
         if self.group.packs().len() < 2 {
@@ -270,7 +270,7 @@ impl<'a> Call<'a> {
             .collect())
     }
 
-    /// Announces that a message of a member of another pack to one of this is going to be taken.
+    /// Announces that a message from a member of another pack to one of this pack will be taken.
     pub(crate) fn expect(&self, to: Rank, from: Rank) -> Result<Option<Expectation>, Error> {
         let destination = Destination::Worker(self.group.worker(to));
         let remote = self.shared.remote()?;
@@ -285,8 +285,9 @@ impl<'a> Call<'a> {
         Destination::Worker(self.group.worker(self.group.rank))
     }
 
-    /// Exchanges values with two members: what is to come from another pack is announced before
-    /// anything is sent, so that two workers that send to each other never wait for each other.
+    /// Sends a value to one member and receives one from another. A receive from another pack is
+    /// announced before anything is sent, so that two workers that send to each other never
+    /// deadlock.
     pub(crate) fn exchange<T: Payload>(
         &mut self,
         to: Option<(Rank, T)>,
@@ -316,7 +317,7 @@ fn check_one_each<T>(operation: Operation, workers: u32, values: &[T]) -> Result
     }
 }
 
-/// The error of an argument that only shows in the call.
+/// Returns the error for an argument that only the call itself can check.
 fn invalid(operation: Operation, reason: InvalidArgument) -> Error {
     Error::InvalidArgument { operation, reason }
 }

@@ -1,13 +1,14 @@
 //! Reduce and all-reduce: trees that keep the order of ranks.
 //!
 //! A binomial tree over slots `0..n` combines, in round `k`, the ranges that begin at `i` and at
-//! `i + 2^k`; ranges are adjacent, so the order is kept and associativity is all `op` needs. It
-//! ends at slot 0. For another end `t` two trees run, over `0..t` and `t..n`, and `t` combines
-//! what they give: 5 slots with `t = 3` compute `((0·1)·2)·(3·4)`.
+//! `i + 2^k`; ranges are adjacent, so the order is kept and `op` need only be associative. The
+//! result ends up in slot 0. For another target `t`, two trees run, over `0..t` and `t..n`, and `t`
+//! combines their results: 5 slots with `t = 3` compute `((0·1)·2)·(3·4)`.
 //!
 //! First the ranks of a run (neighbours in one pack) are combined, then the runs. In a pack with
-//! more workers than processors, each level of a tree waits for its workers' turn to run, so it is
-//! only as wide as there are processors: first one of each few neighbours combines theirs.
+//! more workers than processors, each level of a tree waits for its workers' turn to run, so the
+//! tree is only as wide as there are processors: before it, neighbours form small parts, and one
+//! worker of each combines its part's values.
 
 use std::sync::Arc;
 
@@ -37,7 +38,7 @@ pub(crate) fn all_reduce<T: Payload>(
     let root = NO_ROOT;
     let mut call = Call::begin::<T>(communicator, Operation::AllReduce, root)?;
     let combined = combine(&mut call, value, root, &op)?;
-    // A second number, because on the way back the same workers meet again.
+    // A second call number, because the same workers exchange messages again on the way back.
     let call = Call::begin::<T>(communicator, Operation::AllReduce, root)?;
     spread(call, combined.map(Arc::new), root)
 }
@@ -81,18 +82,18 @@ fn combine<T: Payload>(
 
 /// The members whose values a tree combines, in this order.
 pub(super) struct Slots<'a> {
-    /// Who is in which slot.
+    /// The member in each slot.
     pub(super) rank: &'a dyn Fn(usize) -> Rank,
-    /// The slot of who calls.
+    /// The slot of this member.
     pub(super) me: usize,
-    /// How many there are.
+    /// The number of slots.
     pub(super) count: usize,
-    /// The one that gets the result.
+    /// The slot that gets the result.
     pub(super) target: usize,
 }
 
 impl Slots<'_> {
-    /// As [`Slots::fold`], where all are workers of one pack.
+    /// Like [`Slots::fold`], for slots that are all workers of one pack.
     pub(super) fn fold_in_pack<T: Payload>(
         &self,
         call: &mut Call<'_>,

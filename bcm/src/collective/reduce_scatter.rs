@@ -1,4 +1,4 @@
-//! Reduce-scatter: each pack combines its own before anything leaves it.
+//! Reduce-scatter: each pack combines its own values before any leave it.
 
 use super::{Call, NO_ROOT, check_one_each, invalid};
 use crate::collective::all_to_all;
@@ -9,9 +9,9 @@ use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::rank::Rank;
 
-/// First the members of a run (neighbours in one pack) share out the combining: the value for
-/// rank `d` is combined by member `d % len` of the run. That one sends it to `d`, which combines
-/// what the runs give, in their order.
+/// First the members of a run (neighbours in one pack) divide the work: the values for rank `d` are
+/// combined by member `d % len` of the run. That member sends the result to `d`, which combines the
+/// results of the runs, in their order.
 pub(crate) fn reduce_scatter<T: Payload>(
     communicator: &Communicator,
     values: Vec<T>,
@@ -52,7 +52,7 @@ pub(crate) fn reduce_scatter<T: Payload>(
         }
     }
 
-    // A second call: in it every member gives each other one at most one value again.
+    // A second call, as every member again gives each other one at most one value.
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let mut outgoing: Vec<Option<T>> = Vec::new();
     outgoing.resize_with(size as usize, || None);

@@ -1,8 +1,8 @@
 //! Inclusive and exclusive scans.
 //!
-//! The leader of a run (neighbours in one pack) collects its members' values and tells the other
-//! runs' leaders their combination, so that only one value of each run leaves its pack. With what
-//! comes before the run it then works out each member's result.
+//! The leader of a run (neighbours in one pack) collects its members' values and exchanges only
+//! their combination with the leaders of other runs. From the combination of everything before the
+//! run it then computes each member's result.
 
 use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
@@ -11,7 +11,7 @@ use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
-/// `(before, up to)`: what comes before a member, and that with its own value.
+/// `(before, up to)`: the values before a member combined, and the same including its own.
 type Prefixes<T> = (Option<T>, T);
 
 pub(crate) fn scan<T: Payload + Clone>(
@@ -77,8 +77,9 @@ fn prefixes<T: Payload + Clone>(
     own.ok_or_else(|| invalid(operation, InvalidArgument::MissingValue))
 }
 
-/// Everything before a run combined. In round `k` each leader sends what it has to the one `2^k`
-/// runs after it, and has heard from `2^(k+1) - 1` runs before its own when the round ends.
+/// Combines everything before a run. In round `k` each leader sends its combination to the leader
+/// `2^k` runs after it; at the end of the round it has the values of the `2^(k+1) - 1` runs before
+/// its own.
 fn before_run<T: Payload + Clone>(
     call: &mut Call<'_>,
     mine: usize,

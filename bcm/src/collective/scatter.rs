@@ -1,4 +1,4 @@
-//! Scatter: to each member its own value; short ones to another pack in one message.
+//! Scatter: each member gets its own value; short values for another pack go in one message.
 
 use super::{Call, invalid};
 use crate::address::Destination;

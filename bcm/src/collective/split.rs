@@ -7,8 +7,8 @@ use crate::error::Error;
 use crate::operation::Operation;
 use crate::rank::Rank;
 
-/// Everyone learns everyone's color and key, so that each can work out its own group, and
-/// everyone's number of this split, one of which makes the group's context.
+/// All members exchange their color and key, so that each can work out its own group, and their
+/// numbers of this split, one of which makes the group's context.
 pub(crate) fn split(
     communicator: &Communicator,
     color: Option<u32>,
@@ -27,7 +27,7 @@ pub(crate) fn split(
         .map(|(rank, _)| rank)
         .collect();
     ranks.sort_by_key(|&rank| (choices[rank.index()].1, rank));
-    // This member is one of them at least.
+    // The list contains at least this member.
     let leader = ranks.first().copied().unwrap_or(group.rank);
     let (first, number) = (group.worker(leader), choices[leader.index()].2);
     let Some(context) = context::of_split(first, number, topology) else {

@@ -11,7 +11,7 @@ fn memory() -> BackendConfig {
     BackendConfig::new("memory")
 }
 
-/// What a group's members do with it, whoever else does what meanwhile.
+/// What a group's members do with it, while other groups follow their own plans.
 #[derive(Debug, Clone)]
 struct Plan {
     in_pack: Option<Box<Plan>>,
@@ -23,7 +23,7 @@ struct Plan {
 struct Split {
     colors: u32,
     backwards: bool,
-    /// What comes of the group of each color, modulo how many there are.
+    /// The plans for the groups of the colors, by color modulo the number of plans.
     plans: Vec<Plan>,
 }
 
@@ -50,8 +50,8 @@ fn plan() -> impl Strategy<Value = Plan> {
     })
 }
 
-/// All groups that come of a group, which it is the first of. Those of its splits are divided further by a thread
-/// each, all at the same time.
+/// Returns a group and all groups made from it. Each new group is divided further by a thread of its own, all at
+/// the same time.
 fn groups(group: Communicator, plan: &Plan) -> Result<Vec<Communicator>, Error> {
     let me = group.worker_id();
     let mut made = Vec::new();
@@ -98,7 +98,8 @@ proptest! {
             let first = known.entry(key).or_insert_with(|| members.clone());
             prop_assert_eq!(&members, first, "{:?}", key);
         }
-        // And a worker's groups have different ones, but for a pack's own pack and leaders' own leaders.
+        // And a worker's groups have different ids, except that a pack is its own pack and leaders are their own
+        // leaders.
         for groups in &all {
             let mut contexts = HashSet::new();
             for group in groups {
@@ -139,7 +140,7 @@ fn after_its_last_number_a_worker_can_be_the_first_of_no_new_group() {
         if me == 1 {
             worker.group.set_split_number(most);
         }
-        // The last one, with its relatives.
+        // The last possible group, with its relatives.
         let group = worker.split(Some(0), -i64::from(me % 2))?.unwrap();
         assert_eq!(group.rank() == 0, me == 1);
         assert_eq!(*group.all_reduce(1, |a, b| a + b)?, 3);
@@ -147,7 +148,7 @@ fn after_its_last_number_a_worker_can_be_the_first_of_no_new_group() {
             group.my_pack().all_gather(me)?.len() as u32,
             worker.pack_size()
         );
-        // Everybody in the group is told.
+        // Every member of the group gets the error.
         let refused = worker.split(Some(0), -i64::from(me % 2)).unwrap_err();
         assert_eq!(
             refused,
@@ -157,7 +158,7 @@ fn after_its_last_number_a_worker_can_be_the_first_of_no_new_group() {
                 most
             }
         );
-        // Others may be the first.
+        // Other workers can still be the first.
         let group = worker.split(Some(0), i64::from(me))?.unwrap();
         assert_eq!(*group.all_reduce(1, |a, b| a + b)?, 3);
         Ok(refused.to_string())
@@ -171,7 +172,8 @@ fn after_its_last_number_a_worker_can_be_the_first_of_no_new_group() {
     );
 }
 
-/// Worker 0 says what it likes, and founds two groups that other workers share.
+/// Worker 0 uses the given number for its second split, and is first in two groups that other
+/// workers share.
 fn lie(second: u64) -> Vec<Result<(), Error>> {
     testing::run(&[1, 2], &memory(), |worker| {
         let me = worker.worker_id();

@@ -1,11 +1,11 @@
-//! The way from one worker to another one of its pack.
+//! The channel from one worker to another in its pack.
 //!
-//! Messages go through a ring. Those there is no room for go to an unbounded queue under a lock,
-//! and so do all that follow until the receiver has emptied it, so that their order is kept and a
+//! Messages go through a ring. When it is full they go to an unbounded queue under a lock, and so
+//! do all later ones until the receiver has emptied that queue, so that their order is kept and a
 //! sender never waits.
 //!
-//! The receiver takes the first message that is of the class it wants: a pending point-to-point
-//! message is simply not looked at by a collective. What is passed over is put aside.
+//! The receiver takes the first message of the class it wants, so a collective ignores a pending
+//! point-to-point message. Messages that it passes over go to the unexpected queue.
 
 use std::collections::VecDeque;
 
@@ -21,7 +21,7 @@ use crate::message::Message;
 #[derive(Debug)]
 pub(super) struct Channel {
     ring: Ring<Envelope>,
-    /// The receiving end: its holder may pop the ring.
+    /// The receiving end: only its holder may pop the ring.
     unexpected: CachePadded<Claim<UnexpectedQueue>>,
     overflowing: AtomicBool,
     overflow: Mutex<VecDeque<Envelope>>,
@@ -39,8 +39,8 @@ impl Channel {
         }
     }
 
-    /// Puts a message behind the others and wakes whoever waits for one. Never blocks. The
-    /// envelope is made where it is to lie.
+    /// Appends a message and wakes the threads that wait for one. Never blocks. The envelope is
+    /// built directly in its place.
     #[inline]
     pub(super) fn deliver(&self, envelope: impl FnOnce() -> Envelope) {
         let reservation = match self.overflowing.load(Ordering::Relaxed) {
@@ -61,8 +61,9 @@ impl Channel {
         overflow.push_back(envelope);
     }
 
-    /// The message wanted, if it is there by the last of so many looks. The receiving end is held
-    /// meanwhile: taking it costs as much as a message, and is done by the time one comes.
+    /// Returns the wanted message if one of the given number of looks finds it. The receiving end
+    /// is held for all of them: claiming it costs as much as a message, and this way it is already
+    /// claimed when one arrives.
     #[inline]
     pub(super) fn try_take(
         &self,
@@ -79,7 +80,7 @@ impl Channel {
             if look > 0 {
                 spin_loop();
             }
-            // SAFETY: only the holder of `unexpected` pops, and the claim orders one after the other.
+            // SAFETY: only the holder of `unexpected` pops, and the claim orders the holders one after another.
             while let Some(first) = unsafe { self.ring.first() } {
                 match spec.matches(first.peek().stamp) {
                     Ok(true) => return Ok(Some(first.take().message)),
@@ -98,7 +99,8 @@ impl Channel {
         Ok(None)
     }
 
-    /// Empties the overflow. What is in the ring by now was sent before it.
+    /// Empties the overflow queue. Messages in the ring at this point were sent before those in the
+    /// queue.
     #[cold]
     fn drain_overflow(&self, unexpected: &mut UnexpectedQueue) {
         let mut overflow = self.overflow.lock();
@@ -106,7 +108,7 @@ impl Channel {
             // SAFETY: as in `try_take`, whose claim this is.
             match unsafe { self.ring.first() } {
                 Some(first) => unexpected.keep(first.take()),
-                // Its sender has taken the place and is about to fill it.
+                // Its sender has reserved the place and is about to fill it.
                 None => yield_now(),
             }
         }
@@ -116,7 +118,7 @@ impl Channel {
         self.overflowing.store(false, Ordering::Relaxed);
     }
 
-    /// Whether something has come; out of date at once.
+    /// Whether something has arrived; possibly out of date as soon as it returns.
     #[inline]
     pub(super) fn ready(&self) -> bool {
         self.ring.ready() || self.overflowing.load(Ordering::Relaxed)

@@ -1,11 +1,11 @@
-//! A lock for what is hardly ever contended and only held for some nanoseconds: the receiving
-//! end of a channel, which several threads of one worker may use.
+//! A lock for something that is rarely contended and held only for nanoseconds: the receiving end
+//! of a channel, which several threads of one worker can use.
 
 use std::ops::{Deref, DerefMut};
 
 use super::primitives::{AtomicBool, Ordering, UnsafeCell, spin_loop, yield_now};
 
-/// Looks before the thread gives way.
+/// Attempts before the thread yields.
 const SPINS: u32 = 32;
 
 /// See the module's documentation.
@@ -15,7 +15,7 @@ pub(super) struct Claim<T> {
     value: UnsafeCell<T>,
 }
 
-// SAFETY: the value is only reached through a `Claimed`, of which there is one at a time, so the
+// SAFETY: the value can only be accessed through a `Claimed`, and only one exists at a time, so the
 // claim moves the value between threads and never shares it.
 unsafe impl<T: Send> Sync for Claim<T> {}
 
@@ -42,7 +42,7 @@ impl<T> Claim<T> {
     }
 }
 
-/// The value, until dropped.
+/// Access to the value, until dropped.
 #[derive(Debug)]
 pub(super) struct Claimed<'a, T> {
     claim: &'a Claim<T>,

@@ -1,4 +1,4 @@
-//! A value on its way to a thread that knows its type.
+//! A type-erased value, on its way to a thread that knows its type.
 
 use std::any::TypeId;
 use std::fmt;
@@ -7,15 +7,15 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 /// Room for a `Vec`, a `String`, or three words of anything else.
 type Room = [usize; 3];
 
-/// Any one value: a small one lies in it, so that sending it allocates nothing; a larger one lies
-/// in a box.
+/// A value of any type: a small one is stored inline, so that sending it allocates nothing; a
+/// larger one is in a box.
 pub(crate) struct ErasedValue {
     kind: &'static Kind,
     room: MaybeUninit<Room>,
 }
 
-// SAFETY: `new` is the only way to make one and asks for a value that is `Send`; what else there is, the kind, is a
-// reference to something constant. The value goes with the room, and is taken or dropped by whoever has that.
+// SAFETY: `new` is the only constructor and requires a value that is `Send`; the other field, the kind, is a
+// reference to a constant. The value moves with the room, whose owner takes or drops it.
 unsafe impl Send for ErasedValue {}
 
 struct Kind {
@@ -25,7 +25,7 @@ struct Kind {
     drop: unsafe fn(*mut Room),
 }
 
-/// The one way a type is erased.
+/// How values of a type are erased.
 struct Way<T>(std::marker::PhantomData<T>);
 
 impl<T: Send + 'static> Way<T> {
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Way<T> {
     };
 
     /// # Safety
-    /// The room holds a `T` erased this way, which is not used afterwards.
+    /// The room must hold a `T` erased this way, which must not be used afterwards.
     unsafe fn drop(room: *mut Room) {
         if Self::INSIDE {
             // SAFETY: the caller vouches for the value, `INSIDE` for size and alignment.
@@ -55,11 +55,11 @@ impl ErasedValue {
     pub(crate) fn new<T: Send + 'static>(value: T) -> Self {
         let mut room = MaybeUninit::<Room>::uninit();
         if Way::<T>::INSIDE {
-            // SAFETY: `INSIDE` says that size and alignment fit, and the room is this value's.
+            // SAFETY: `INSIDE` ensures that size and alignment fit, and the room is this value's.
             unsafe { room.as_mut_ptr().cast::<T>().write(value) };
         } else {
-            // SAFETY: a box of something with a size is one pointer, for which a room is always large and aligned enough, and
-            // the room is this value's.
+            // SAFETY: a box of a sized type is one pointer, for which a room is always large and aligned enough,
+            // and the room is this value's.
             unsafe { room.as_mut_ptr().cast::<Box<T>>().write(Box::new(value)) };
         }
         Self {
@@ -68,7 +68,7 @@ impl ErasedValue {
         }
     }
 
-    /// The value, if this is its type.
+    /// Returns the value if it is of this type; otherwise returns `self`.
     #[inline]
     pub(crate) fn take<T: Send + 'static>(self) -> Result<T, Self> {
         if self.kind.type_id != TypeId::of::<T>() {
@@ -92,7 +92,7 @@ impl ErasedValue {
 
 impl Drop for ErasedValue {
     fn drop(&mut self) {
-        // SAFETY: the kind is the value's own, and `take` forgets what it has taken from.
+        // SAFETY: the kind is the value's own, and `take` does not drop what it has taken from.
         unsafe { (self.kind.drop)(self.room.as_mut_ptr()) };
     }
 }

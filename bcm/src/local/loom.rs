@@ -118,7 +118,7 @@ fn what_is_published_under_a_lock_wakes_too() {
             thread::spawn(move || {
                 *delivered.lock() = Some(7);
                 waiters.wake();
-                // And as an abort does it.
+                // Then the way an abort does it.
                 ended.store(true, Ordering::Release);
                 waiters.wake_all();
             })

@@ -1,8 +1,8 @@
 //! The mailbox of one worker, where messages from its pack and from other packs end up.
 //!
-//! There is a [`Channel`] for each worker of the pack, made when that one first sends or is waited
-//! for, and a [`RemoteQueue`] for all other packs. A receiver that finds nothing looks at the one it
-//! waits for: first spinning, then yielding, then parked (see [`crate::cancellation`]).
+//! It has a [`Channel`] for each worker of the pack, created when that worker first sends or is waited for, and a
+//! [`RemoteQueue`] for all other packs. A receiver that finds nothing keeps looking at the one it waits on: first
+//! spinning, then yielding, then parked (see [`crate::cancellation`]).
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -30,7 +30,7 @@ pub(crate) struct Mailbox {
 }
 
 impl Mailbox {
-    /// A mailbox in a pack of these workers.
+    /// Creates a mailbox in a pack of these workers.
     pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
         Self {
             first_worker,
@@ -48,8 +48,8 @@ impl Mailbox {
         Some(channel.get_or_init(|| Box::new(Channel::new())))
     }
 
-    /// Puts a message into its place and wakes the workers that wait for it. Never blocks. The message is
-    /// made where it is to lie.
+    /// Delivers a message and wakes the workers that wait for it. Never blocks. The message is built directly in
+    /// its place.
     #[inline]
     pub(crate) fn deliver(
         &self,
@@ -71,7 +71,7 @@ impl Mailbox {
         self.watchers.wake();
     }
 
-    /// Puts messages from other packs, which came together, into their places.
+    /// Delivers messages from other packs that arrived together.
     pub(crate) fn deliver_remote(
         &self,
         context: u32,
@@ -84,7 +84,7 @@ impl Mailbox {
         self.watchers.wake();
     }
 
-    /// Wakes everyone, so that they see that something ended.
+    /// Wakes all threads, so that they notice that something ended.
     pub(crate) fn wake_all(&self) {
         for channel in self.channels.iter().filter_map(OnceLock::get) {
             channel.waiters.wake_all();
@@ -93,7 +93,7 @@ impl Mailbox {
         self.watchers.wake_all();
     }
 
-    /// The message wanted, if it is there.
+    /// Returns the wanted message if it has arrived.
     #[inline]
     pub(crate) fn try_take(&self, spec: &MatchSpec) -> Result<Option<Message>, Error> {
         match self.channel(spec.source) {
@@ -103,7 +103,8 @@ impl Mailbox {
         .map_err(|error| *error)
     }
 
-    /// A message of any sender, who is named. Which sender comes first changes with `turn`.
+    /// Returns a message from any sender, with its sender. Which sender comes first changes with
+    /// `turn`.
     pub(crate) fn try_take_any(
         &self,
         spec: &MatchSpec,
@@ -124,9 +125,9 @@ impl Mailbox {
         self.remote_queue.try_take_any(spec).map_err(|error| *error)
     }
 
-    /// The message wanted; waits for it as long as the operation's budget lasts.
+    /// Returns the wanted message, waiting for it while the operation's budget lasts.
     ///
-    /// `progress` says what to do meanwhile for a message from another pack.
+    /// `progress` defines what to do while waiting for a message from another pack.
     pub(crate) fn take(
         &self,
         spec: &MatchSpec,
@@ -156,7 +157,7 @@ impl Mailbox {
         wait(peer, budget, &channel.waiters, &ready, look, None)
     }
 
-    /// Waits until `attempt`, which may look at all that has come, finds something.
+    /// Waits until `attempt`, which can look at everything that has arrived, finds something.
     pub(crate) fn wait_for<R>(
         &self,
         peer: Peer,
@@ -180,20 +181,21 @@ impl Mailbox {
     }
 }
 
-/// Looks in a row, with a pause of the processor between two: looking without one keeps taking the
-/// cache line from the sender that is about to write to it, and costs more than it finds sooner.
+/// Looks in a row, with a processor pause between two: looking without one keeps taking the cache
+/// line from the sender that is about to write to it, which costs more time than it saves.
 const LOOKS: u32 = 16;
 
 /// How thorough a look is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Look {
-    /// The first one, and the last one before sleeping.
+    /// The first look, and the last one before sleeping.
     Surely,
-    /// Those in between, of which there are many.
+    /// The looks in between, of which there are many.
     IfReady,
 }
 
-/// Looks with an attempt that costs more than to see whether something has come.
+/// Returns a look that, unless it must be sure, makes an attempt only after something has arrived,
+/// as an attempt costs more than checking for that.
 fn when_ready<R>(
     ready: &impl Fn() -> bool,
     mut attempt: impl FnMut() -> Result<Option<R>, Error>,
@@ -214,21 +216,21 @@ fn when_ready<R>(
 
 /// What a worker does while it waits for something from other packs.
 pub(crate) trait RemoteProgress {
-    /// Gets what can be had at once; `true` when that was something.
+    /// Reads what is available without waiting; returns whether there was anything.
     fn poll(&self) -> bool;
 
-    /// The worker is about to sleep. An error ends its wait: nothing can come any more.
+    /// Called when the worker is about to sleep. An error ends its wait: nothing more can arrive.
     fn before_sleep(&self) -> Result<(), Error>;
 
-    /// Whether [`RemoteProgress::sleep`] is of use; else the worker sleeps on its own lock.
+    /// Whether [`RemoteProgress::sleep`] can be used; otherwise the worker sleeps on its own lock.
     fn sleeps(&self) -> bool;
 
-    /// Sleeps until something is found, the waker wakes it or the time is up, and gets what came.
+    /// Sleeps until something is found, the waker wakes the thread or the time is up, and reads
+    /// what arrived.
     fn sleep(&self, wait: &ConnectionWait<'_>);
 }
 
-/// Waits until a `look` finds something, which goes on for a moment by itself. Something that
-/// comes wakes the `waiters`.
+/// Waits until a `look`, which itself lasts a moment, finds something. Arrivals wake the `waiters`.
 #[inline]
 fn wait<R>(
     peer: Peer,
@@ -256,7 +258,7 @@ fn wait<R>(
                 waker = waker.or_else(|| progress.sleeps().then(Waker::mine).flatten());
             }
             waiters.announce(waker.clone());
-            // What ended or came before the announcement woke nobody.
+            // Anything that ended or arrived before the announcement has woken nobody.
             let last = budget.check(peer).and_then(|()| look(Look::Surely));
             if matches!(last, Ok(None)) {
                 sleep(budget, waker.as_ref(), progress, limit, ready);

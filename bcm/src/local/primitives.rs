@@ -1,5 +1,5 @@
-//! What the queue and the park protocol are made of: the standard library's, or `loom`'s when
-//! they are model-checked (`make verify`).
+//! The primitives of the queue and the park protocol: the standard library's, or `loom`'s when they
+//! are model-checked (`make verify`).
 
 #[cfg(burst_loom)]
 pub(super) use loom::{

@@ -1,4 +1,4 @@
-//! Where messages from other packs lie until a worker takes them.
+//! The queue of messages from other packs, until a worker takes them.
 
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
@@ -9,17 +9,17 @@ use super::waiters::Waiters;
 use crate::error::Error;
 use crate::message::Message;
 
-/// Messages of several senders, who are not many at a time, so one lock does.
+/// Messages of several senders. There are few at a time, so one lock is enough.
 #[derive(Debug, Default)]
 pub(super) struct RemoteQueue {
-    /// Raised with every delivery.
+    /// Incremented with every delivery.
     version: AtomicUsize,
     by_source: Mutex<FxHashMap<u32, UnexpectedQueue>>,
     pub(super) waiters: Waiters,
 }
 
 impl RemoteQueue {
-    /// Sleepers are woken once, with all of them there.
+    /// Adds messages, and wakes sleepers once, when all of them are there.
     pub(super) fn deliver(&self, envelopes: impl Iterator<Item = (u32, Envelope)>) {
         {
             let mut by_source = self.by_source.lock();
@@ -38,7 +38,7 @@ impl RemoteQueue {
         }
     }
 
-    /// A message of any sender, who is named.
+    /// Returns a message from any sender, with its sender.
     pub(super) fn try_take_any(
         &self,
         spec: &MatchSpec,

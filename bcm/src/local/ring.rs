@@ -1,11 +1,11 @@
 //! A bounded queue for many senders and one receiver at a time, without locks.
 //!
 //! Place `at` of the queue is slot `at % CAPACITY`, whose turn becomes `at + 1` when it is filled.
-//! Turn and value lie in one cache line, and nothing but sending writes to it: senders learn from
-//! `head` which slots were emptied, and read it only when they think that the ring is full. So a
-//! message costs one line moving from core to core.
+//! Turn and value share one cache line, to which only senders write: they learn from `head` which
+//! slots were emptied, and read it only when they think that the ring is full. So a message costs
+//! one line moving from core to core.
 //!
-//! A turn is stored and read sequentially consistent, which the park protocol relies on (see
+//! Turns are stored and read with sequential consistency, which the park protocol relies on (see
 //! [`super::waiters`]); the store is the only fence of a send.
 
 use std::fmt;
@@ -13,8 +13,8 @@ use std::mem::MaybeUninit;
 
 use super::primitives::{AtomicUsize, Ordering, UnsafeCell};
 
-/// Messages a sender may be ahead before it takes the slower way. Kept small: there is a ring for
-/// every pair of workers that talk.
+/// How many messages a sender can be ahead before it takes the slower path. Kept small: there is a
+/// ring for every pair of workers that communicate.
 #[cfg(not(burst_loom))]
 pub(super) const CAPACITY: usize = 16;
 #[cfg(burst_loom)]
@@ -46,7 +46,7 @@ struct Senders {
     emptied: AtomicUsize,
 }
 
-/// A place that only its holder may fill; nothing behind it can be taken before.
+/// A place that only its holder may fill; until then, nothing behind it can be taken.
 #[must_use = "nothing behind it can be taken until it is filled"]
 pub(super) struct Reservation<'a, T> {
     slot: &'a Slot<T>,
@@ -56,8 +56,8 @@ pub(super) struct Reservation<'a, T> {
 impl<T> Reservation<'_, T> {
     #[inline]
     pub(super) fn fill(self, value: T) {
-        // SAFETY: the slot's last value was taken out before `head` passed it, and only this
-        // place's holder has it until the turn is stored.
+        // SAFETY: the slot's last value was taken out before `head` passed it, and only the holder
+        // of this reservation accesses it until the turn is stored.
         self.slot
             .value
             .with_mut(|slot| unsafe { (*slot).write(value) });
@@ -75,8 +75,8 @@ pub(super) struct First<'a, T> {
 impl<T> First<'_, T> {
     #[inline]
     pub(super) fn peek(&self) -> &T {
-        // SAFETY: the turn said that the slot is filled, and no sender touches it before `head`
-        // has passed it, which takes this.
+        // SAFETY: the turn showed that the slot is filled, and no sender touches it before `head`
+        // has passed it, which only `take` causes, by consuming this.
         self.slot
             .value
             .with_mut(|slot| unsafe { (*slot).assume_init_ref() })
@@ -84,7 +84,7 @@ impl<T> First<'_, T> {
 
     #[inline]
     pub(super) fn take(self) -> T {
-        // SAFETY: as above; nobody looks at the slot again before it is filled again.
+        // SAFETY: as above; nothing reads the slot again before it is filled again.
         let value = self
             .slot
             .value
@@ -116,14 +116,14 @@ impl<T> Ring<T> {
             }),
             head: CachePadded(AtomicUsize::new(0)),
             slots: std::array::from_fn(|_| Slot {
-                // The turn of no place.
+                // Matches no place: turns start at 1.
                 turn: AtomicUsize::new(0),
                 value: UnsafeCell::new(MaybeUninit::uninit()),
             }),
         }
     }
 
-    /// The next place, which must be filled; `None` when there is no room.
+    /// Reserves the next place, which must be filled; `None` if the ring is full.
     #[inline]
     pub(super) fn reserve(&self) -> Option<Reservation<'_, T>> {
         let Senders { tail, emptied } = &self.senders.0;
@@ -158,8 +158,8 @@ impl<T> Ring<T> {
     /// The first value, if there is one.
     ///
     /// # Safety
-    /// No two threads may have a first value or ask for it at a time, and each must see what the
-    /// one before did.
+    /// No two threads may hold or ask for a first value at the same time, and each must see the
+    /// effects of the one before.
     #[inline]
     pub(super) unsafe fn first(&self) -> Option<First<'_, T>> {
         let at = self.head.0.load(Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl<T> Ring<T> {
         })
     }
 
-    /// Whether there is a first value; out of date at once.
+    /// Whether there is a first value; possibly out of date as soon as it returns.
     #[inline]
     pub(super) fn ready(&self) -> bool {
         let at = self.head.0.load(Ordering::Relaxed);

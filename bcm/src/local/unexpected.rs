@@ -1,4 +1,4 @@
-//! Messages of one sender that came before anyone wanted them.
+//! Messages of one sender that arrived before anyone wanted them.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
@@ -20,15 +20,15 @@ pub(crate) struct MatchSpec {
     pub(crate) class: Class,
 }
 
-/// A message with what it belongs to.
+/// A message and what it belongs to.
 #[derive(Debug)]
 pub(super) struct Envelope {
     pub(super) stamp: Stamp,
     pub(super) message: Message,
 }
 
-/// What a message belongs to, as numbers: an enum is copied around its discriminant in pieces
-/// that lie across each other, and waiting for those costs as much as the rest of a message.
+/// What a message belongs to, as plain numbers: an enum is copied in overlapping pieces around its
+/// discriminant, and waiting for those costs as much as the rest of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     number: u64,
@@ -75,8 +75,8 @@ impl Stamp {
     }
 }
 
-/// Messages that may be taken for one another lie in one queue: those of a tag, and those of all
-/// collectives of a group.
+/// The key of a queue. Messages that could be mistaken for one another share a queue: those of one
+/// tag, and those of all collectives of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     context: u32,
@@ -108,7 +108,7 @@ impl UnexpectedQueue {
         self.queues.entry(key).or_default().push_back(envelope);
     }
 
-    /// The first message wanted.
+    /// Takes the first wanted message.
     pub(super) fn take(&mut self, spec: &MatchSpec) -> Result<Option<Message>, Box<Error>> {
         let key = Key::of(spec.stamp());
         let Entry::Occupied(mut entry) = self.queues.entry(key) else {
@@ -122,7 +122,7 @@ impl UnexpectedQueue {
                 break;
             }
         }
-        // The first one nearly always; `remove` is then a `pop_front`.
+        // Nearly always the first one, for which `remove` is a `pop_front`.
         let found = wanted.and_then(|index| queue.remove(index));
         if queue.is_empty() {
             entry.remove();
@@ -132,7 +132,7 @@ impl UnexpectedQueue {
 }
 
 impl MatchSpec {
-    /// Whose message is wanted.
+    /// The source of the wanted message.
     pub(crate) fn as_source(&self) -> Source {
         Source {
             context: self.context,
@@ -144,9 +144,9 @@ impl MatchSpec {
         Stamp::new(self.context, self.class)
     }
 
-    /// Whether this is the message wanted; an error when it shows that the workers called
-    /// different collectives: one of a number this worker has passed, or of this number and
-    /// another kind.
+    /// Returns whether this is the wanted message, or an error if it shows that the workers called
+    /// different collectives: its number is one that this worker has passed, or the same with
+    /// another operation or root.
     #[inline]
     pub(super) fn matches(&self, found: Stamp) -> Result<bool, Box<Error>> {
         if found == self.stamp() {
@@ -155,7 +155,7 @@ impl MatchSpec {
         self.may_wait(found).map(|()| false)
     }
 
-    /// Whether a message that is not wanted now may be wanted later.
+    /// Checks that a message that is not wanted now can be wanted later.
     #[cold]
     fn may_wait(&self, found: Stamp) -> Result<(), Box<Error>> {
         match (self.class, found.class()) {

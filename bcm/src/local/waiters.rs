@@ -1,9 +1,9 @@
 //! Threads that sleep until something is delivered.
 //!
-//! A sender publishes first and then looks whether anyone sleeps; a thread that goes to sleep says
-//! so first and then looks for something published. All four are sequentially consistent,
-//! so at least one of the two sees the other. (What is published under a lock, and looked for
-//! under the same one, needs no more than that lock.)
+//! A sender publishes first and then checks whether anyone sleeps; a thread that goes to sleep
+//! announces it first and then checks whether something was published. All four steps are
+//! sequentially consistent, so at least one of the two sees the other. (For something published and
+//! checked under the same lock, that lock is enough.)
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ pub(super) struct Waiters {
 #[derive(Debug)]
 struct Waiter {
     thread: Thread,
-    /// Of a thread that sleeps on connections.
+    /// The waker, if the thread sleeps on connections.
     waker: Option<Arc<Waker>>,
 }
 
 impl Waiters {
-    /// This thread is about to sleep, on its lock or on a waker. It has to look once more before
-    /// it does.
+    /// Announces that this thread is about to sleep, on its own lock or on a waker. It must look
+    /// once more before it does.
     pub(super) fn announce(&self, waker: Option<Arc<Waker>>) {
         {
             let mut threads = self.threads.lock();
@@ -40,7 +40,7 @@ impl Waiters {
         both_orders();
     }
 
-    /// This thread is awake.
+    /// Removes this thread, as it is awake.
     pub(super) fn withdraw(&self) {
         let me = current().id();
         let mut threads = self.threads.lock();
@@ -57,7 +57,7 @@ impl Waiters {
         }
     }
 
-    /// As [`Waiters::wake`], for what need not have been published that way.
+    /// Like [`Waiters::wake`], for events that need not have been published that way.
     #[cold]
     pub(super) fn wake_all(&self) {
         let threads = {
@@ -67,7 +67,7 @@ impl Waiters {
         };
         for waiter in threads {
             match waiter.waker {
-                // A thread that reads what it waits for is awake.
+                // A thread that itself reads what it waits for is awake.
                 Some(_) if waiter.thread.id() == current().id() => {}
                 Some(waker) => waker.wake(),
                 None => waiter.thread.unpark(),
@@ -76,8 +76,8 @@ impl Waiters {
     }
 }
 
-/// `loom` takes sequentially consistent accesses for acquire and release only, so it is given the
-/// fences that mean the same.
+/// `loom` treats sequentially consistent accesses as acquire and release only, so it is given
+/// fences with the same meaning.
 #[inline]
 fn both_orders() {
     #[cfg(burst_loom)]

@@ -1,4 +1,4 @@
-//! What wakes a thread that sleeps on connections and not on its own lock.
+//! Wakes a thread that sleeps on connections instead of on its own lock.
 
 use std::cell::OnceCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// A descriptor that becomes readable when the thread is to wake up.
+/// A descriptor that becomes readable when the thread should wake up.
 #[derive(Debug)]
 pub(crate) struct Waker(OwnedFd);
 
@@ -26,13 +26,13 @@ impl Waker {
         MINE.with(|mine| mine.get_or_init(|| Self::new().ok().map(Arc::new)).clone())
     }
 
-    /// Also before it sleeps: then it does not.
+    /// Wakes the thread. If called before it sleeps, it does not go to sleep.
     pub(crate) fn wake(&self) {
         // The only possible error is that it is readable already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// The thread is awake.
+    /// Clears the wake-up, once the thread is awake.
     pub(crate) fn reset(&self) {
         // The only possible error is that nobody has woken it.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
@@ -45,11 +45,12 @@ impl AsFd for Waker {
     }
 }
 
-/// A thread that sleeps on connections.
+/// The wait of a thread that sleeps on connections.
 pub(crate) struct ConnectionWait<'a> {
-    /// What wakes it otherwise.
+    /// Wakes the thread for anything other than its connections.
     pub(crate) waker: &'a Arc<Waker>,
     pub(crate) limit: Duration,
-    /// Whether it has read something that may be what it waits for: nobody wakes it for that.
+    /// Whether the thread has itself read something that may be what it waits for: nothing wakes it
+    /// for that.
     pub(crate) found: &'a dyn Fn() -> bool,
 }

@@ -1,4 +1,4 @@
-//! The bytes of a value from another pack, on their way to become the value.
+//! The bytes of a value from another pack, before they are decoded.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use super::{Buffer, Encoding, NoValue};
 
 /// See the module's documentation.
 pub(crate) enum Body {
-    /// A message of its own, which can be the value's memory.
+    /// A whole message, whose memory can become the value's.
     Whole(Buffer),
     /// A part of a message that holds several values, read or copied from there.
     Part(Arc<dyn AsRef<[u8]> + Send + Sync>, Range<usize>),
@@ -25,7 +25,7 @@ impl Body {
         }
     }
 
-    /// Memory of the value's own.
+    /// Returns the bytes in memory that the value can own, copying a part.
     pub(crate) fn into_buffer(self, encoding: Encoding) -> Result<Buffer, NoValue> {
         if let Self::Whole(buffer) = self {
             return Ok(buffer);

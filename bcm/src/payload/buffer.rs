@@ -1,11 +1,11 @@
-//! Memory a message from another pack is read into.
+//! Memory that a message from another pack is read into.
 
-/// From this size on the system is asked for large pages: it hands out memory as it is first
-/// written to, which takes longer page by page than receiving the bytes.
+/// The size in bytes from which the system is asked for large pages: it provides memory when it is
+/// first written to, which page by page takes longer than receiving the bytes.
 const LARGE: usize = 8 << 20;
 
-/// Bytes with the alignment of the numbers they will become, so that arriving and becoming a
-/// `Vec` are the same thing.
+/// Bytes with the alignment of the numbers they will become, so that they can become a `Vec`
+/// without a copy.
 #[derive(Debug)]
 pub(crate) enum Buffer {
     One(Vec<u8>),
@@ -15,7 +15,7 @@ pub(crate) enum Buffer {
 }
 
 impl Buffer {
-    /// Room for `bytes` bytes; `None` when that is not a whole number of elements, each `width` bytes.
+    /// Returns room for `bytes` bytes; `None` if that is not a whole number of elements of `width` bytes.
     pub(crate) fn zeroed(width: usize, bytes: usize) -> Option<Self> {
         if !bytes.is_multiple_of(width) {
             return None;
@@ -69,6 +69,6 @@ fn in_large_pages(bytes: &mut [u8]) {
             rustix::mm::Advice::LinuxHugepage,
         )
     };
-    // Without large pages it takes longer, that is all.
+    // Without large pages it only takes longer.
     let _ = advised;
 }

@@ -1,8 +1,8 @@
-//! What a message may carry, and how it becomes bytes between packs.
+//! The values that messages carry, and how they become bytes between packs.
 //!
-//! Inside a pack a value is moved as it is and nothing here runs. Between packs, vectors of
-//! plain numbers, `String` and `Bytes` travel as the bytes they already are; everything else
-//! goes through a compact serde encoding.
+//! Inside a pack a value is moved unchanged and nothing here runs. Between packs, vectors of plain
+//! numbers, `String` and `Bytes` travel as the bytes they already are; everything else uses a
+//! compact serde encoding.
 
 mod body;
 mod buffer;
@@ -24,24 +24,24 @@ use crate::operation::Operation;
 /// Anything workers can send each other: every type that is
 /// `Serialize + DeserializeOwned + Send + Sync + 'static`.
 ///
-/// The serde half is used between packs only. `Vec`s of `u8`–`u64`, `i8`–`i64`, `usize`,
-/// `isize`, `f32` and `f64`, `String` and `bytes::Bytes` are not even encoded there: their
-/// memory is what is written, and the receiver's value is the memory it was read into.
+/// Serde is used between packs only. `Vec`s of `u8`–`u64`, `i8`–`i64`, `usize`, `isize`, `f32` and
+/// `f64`, `String` and `bytes::Bytes` are not encoded even there: their memory is written directly,
+/// and the receiver's value is the memory it was read into.
 pub trait Payload: Serialize + DeserializeOwned + Send + Sync + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + Sync + 'static> Payload for T {}
 
-/// A value as bytes, borrowed from it where its memory can be written as it is.
+/// A value as bytes, borrowed from it if its memory can be written directly.
 #[derive(Debug)]
 pub(crate) struct Encoded<'a> {
     pub(crate) encoding: Encoding,
-    /// Tells the receiver whether it expects the same type.
+    /// Lets the receiver check that it expects the same type.
     pub(crate) fingerprint: u64,
     pub(crate) body: Cow<'a, [u8]>,
 }
 
 impl Encoded<'_> {
-    /// The same without the value it was made from, unless it is the value's own memory.
+    /// Returns the encoding detached from the value; `None` if it is the value's own memory.
     pub(crate) fn into_owned(self) -> Option<Encoded<'static>> {
         match self.body {
             Cow::Borrowed(_) => None,
@@ -54,7 +54,7 @@ impl Encoded<'_> {
     }
 }
 
-/// Why bytes are no value of the type wanted.
+/// Why bytes cannot be decoded as the wanted type.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoValue {
     #[error(transparent)]
@@ -92,7 +92,7 @@ pub(crate) fn encode<T: Payload>(operation: Operation, value: &T) -> Result<Enco
     })
 }
 
-/// Turns what arrived back into a value; plain memory becomes the value itself.
+/// Turns the bytes that arrived back into a value; plain memory becomes the value itself.
 pub(crate) fn decode<T: Payload>(
     operation: Operation,
     peer: Peer,

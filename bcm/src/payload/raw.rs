@@ -1,7 +1,8 @@
 //! Types whose memory is their encoding.
 //!
 //! All packs of a flare run the same program on the same architecture (the platform checks the
-//! package's), so memory is written in the machine's own order; only little-endian machines do.
+//! package's), so memory is written in the machine's own byte order. This applies to little-endian
+//! machines only; the others use the serde encoding.
 
 use std::any::Any;
 use std::fmt;
@@ -12,7 +13,7 @@ use super::{Buffer, NoValue};
 
 macro_rules! encodings {
     ($($variant:ident = $code:literal, $element:ty, $name:literal;)*) => {
-        /// How a value's bytes are to be read.
+        /// How a value's bytes are encoded.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Encoding {
             /// Compact serde encoding.
@@ -21,7 +22,7 @@ macro_rules! encodings {
             Text = 1,
             /// A `Bytes`.
             Bytes = 2,
-            /// Values of several workers, each encoded for itself.
+            /// Values of several workers, each encoded separately.
             Bundle = 31,
             $(#[doc = $name] $variant = $code,)*
         }
@@ -59,7 +60,7 @@ macro_rules! encodings {
             }
         }
 
-        /// The value's memory, when that is all there is to it.
+        /// Returns the value's memory if that is its whole encoding.
         pub(super) fn view<T: Any>(value: &T) -> Option<(Encoding, &[u8])> {
             if cfg!(target_endian = "big") {
                 return None;
@@ -77,7 +78,7 @@ macro_rules! encodings {
             None
         }
 
-        /// Makes the buffer the value it was read for.
+        /// Turns the buffer into the value that it was read for.
         pub(super) fn adopt<T: Any>(encoding: Encoding, buffer: Buffer) -> Result<T, NoValue> {
             let mut value: Option<T> = None;
             let slot = &mut value as &mut dyn Any;
@@ -126,7 +127,7 @@ impl Encoding {
     }
 }
 
-/// The buffer's memory as a vector of numbers of the same size, without touching it.
+/// Returns the buffer's memory as a vector of numbers of the same size, without copying it.
 fn vector<E: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     buffer: Buffer,
 ) -> Result<Vec<E>, NoValue> {

@@ -1,4 +1,4 @@
-//! A message as it came from another pack.
+//! A message that arrived from another pack.
 
 use super::permit::Permit;
 use crate::payload::{Body, Encoding};
@@ -13,7 +13,7 @@ pub(crate) struct Arrived {
 }
 
 impl Arrived {
-    /// The bytes; from here on they are the worker's and no longer count as in flight.
+    /// Returns the bytes; from here on they belong to the worker and no longer count as in flight.
     pub(crate) fn into_parts(self) -> (Encoding, u64, Body) {
         drop(self.permit);
         (self.encoding, self.fingerprint, self.body)

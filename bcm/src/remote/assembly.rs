@@ -1,8 +1,8 @@
-//! One message being put together from its chunks.
+//! A message being assembled from its chunks.
 //!
-//! The buffer is made once, at its final size and alignment, and every chunk is read or copied
-//! straight to its place by whichever thread has it, without a lock: a chunk's place is claimed
-//! first, and chunks do not overlap.
+//! The buffer is allocated once, at its final size and alignment, and whichever thread has a chunk
+//! reads or copies it straight to its place, without a lock: a chunk's place is claimed first, and
+//! chunks do not overlap.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -22,7 +22,7 @@ const FILLED: u8 = 2;
 pub(super) struct Assembly {
     layout: Layout,
     encoding: Encoding,
-    /// Made by the first thread that needs it, not under the inbox's lock.
+    /// Allocated by the first thread that needs it, not under the inbox's lock.
     memory: OnceLock<Memory>,
     states: Box<[AtomicU8]>,
     missing: AtomicU32,
@@ -44,8 +44,8 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     fn new(encoding: Encoding, bytes: usize) -> Self {
-        // The header's check has made sure that the length fits the encoding; if it did not,
-        // the message would just arrive as bytes that do not decode.
+        // The header's check has ensured that the length fits the encoding; otherwise the message
+        // would arrive as bytes that do not decode.
         let mut buffer =
             Buffer::zeroed(encoding.width(), bytes).unwrap_or_else(|| Buffer::One(vec![0; bytes]));
         let start = buffer.as_bytes_mut().as_mut_ptr();
@@ -68,12 +68,12 @@ impl Assembly {
         }
     }
 
-    /// Whether a chunk said to be of this message can be.
+    /// Whether a chunk that claims to belong to this message can.
     pub(super) fn fits(&self, layout: Layout, encoding: Encoding) -> bool {
         self.layout == layout && self.encoding == encoding
     }
 
-    /// The place of a chunk; `None` when someone else has it or has filled it.
+    /// The place of a chunk; `None` if another thread has claimed or filled it.
     pub(super) fn claim(self: &Arc<Self>, chunk: u32) -> Option<Slot> {
         let state = self.states.get(chunk as usize)?;
         state
@@ -86,7 +86,7 @@ impl Assembly {
         })
     }
 
-    /// The message, for whoever filled the last chunk.
+    /// Returns the message, to the thread that filled the last chunk.
     pub(super) fn finish(&self) -> (Encoding, Buffer, Option<Permit>) {
         let memory = self
             .memory
@@ -123,19 +123,19 @@ impl Slot {
         unsafe { std::slice::from_raw_parts_mut(memory.start.add(range.start), range.len()) }
     }
 
-    /// Says that the chunk is there; `true` when it was the last one.
+    /// Marks the chunk as filled; `true` if it was the last one.
     pub(super) fn fill(mut self) -> bool {
         self.filled = true;
         if let Some(state) = self.assembly.states.get(self.chunk as usize) {
             state.store(FILLED, Ordering::Release);
         }
-        // Whoever sees zero has seen the writes of all others.
+        // The thread that reaches zero sees the writes of all others.
         self.assembly.missing.fetch_sub(1, Ordering::AcqRel) == 1
     }
 }
 
 impl Drop for Slot {
-    /// A chunk that could not be read whole may come again.
+    /// A chunk that was not read completely can be claimed again.
     fn drop(&mut self) {
         if !self.filled
             && let Some(state) = self.assembly.states.get(self.chunk as usize)

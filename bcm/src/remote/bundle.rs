@@ -1,5 +1,5 @@
-//! Several values in one message: what workers of one pack have for those of another. The
-//! receiving inbox gives each to the worker it is for, who need not know how it came.
+//! Several values in one message, from workers of one pack to those of another. The receiving inbox
+//! gives each value to its worker, which need not know how it came.
 //!
 //! | bytes | what |
 //! | --- | --- |
@@ -19,7 +19,7 @@ use crate::payload::{Body, Buffer, Encoded, Encoding};
 use crate::wire::WireError;
 
 const HEAD: usize = 8;
-/// What a value costs besides its own bytes.
+/// The bytes a value takes besides its own.
 pub(crate) const ENTRY: usize = 12;
 const PACK: u32 = u32::MAX;
 
@@ -55,7 +55,7 @@ impl Bundle {
         self.values.extend_from_slice(value);
     }
 
-    /// Bundles of values of the same type as one message; none when there are none.
+    /// Joins bundles of values of the same type into one message; `None` if there are none.
     pub(crate) fn join(bundles: Vec<Self>) -> Option<Encoded<'static>> {
         let first = bundles.first()?;
         let entries: usize = bundles.iter().map(|bundle| bundle.entries.len()).sum();
@@ -79,7 +79,7 @@ impl Bundle {
     }
 }
 
-/// A value of a bundle and whose it is.
+/// A value of a bundle, with its sender and receiver.
 #[derive(Debug)]
 pub(super) struct Bundled {
     pub(super) source: u32,
@@ -87,7 +87,8 @@ pub(super) struct Bundled {
     pub(super) arrived: Arrived,
 }
 
-/// The memory all values of a bundle lie in, and the room it takes until the last one is taken.
+/// The memory that holds all values of a bundle, and the room it takes until the last value is
+/// taken.
 #[derive(Debug)]
 struct Memory {
     buffer: Buffer,
@@ -100,7 +101,7 @@ impl AsRef<[u8]> for Memory {
     }
 }
 
-/// Takes a bundle apart, copying nothing. `most` bounds the number of values.
+/// Takes a bundle apart without copying. `most` bounds the number of values.
 pub(super) fn open(
     fingerprint: u64,
     buffer: Buffer,
@@ -143,7 +144,7 @@ fn parts(bytes: &[u8], most: usize) -> Result<Vec<Part>, WireError> {
     let encoding = encoding
         .filter(|&encoding| encoding != Encoding::Bundle)
         .ok_or_else(|| invalid("encoding in a bundle", code))?;
-    // Without a value nobody would hold its room.
+    // Without a value, nothing would hold the bundle's room.
     if count == 0 || count as usize > most {
         return Err(invalid("number of bundled values", count));
     }
@@ -224,7 +225,7 @@ mod tests {
         fn any_bytes_are_opened_or_refused(
             mut bytes in prop::collection::vec(any::<u8>(), 0..80), count in 0u8..6, plain: bool
         ) {
-            // Mostly of the right shape, or hardly any would get past its first bytes.
+            // Mostly of the right shape; otherwise hardly any would get past the first bytes.
             for (at, value) in [(0, 3), (1, 0), (2, 0), (3, 0), (4, count), (5, 0), (6, 0), (7, 0)] {
                 if let (true, Some(byte)) = (plain, bytes.get_mut(at)) {
                     *byte = value;

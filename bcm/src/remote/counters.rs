@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Messages between packs and the bytes of their values, as counted by one pack. Broadcasts
-/// count once for each pack they go to, wherever they are stored in between.
+/// Messages between packs and the bytes of their values, as counted by one pack. A broadcast counts
+/// once for each pack it goes to, wherever it is stored in between.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Messages sent to other packs.
@@ -14,8 +14,8 @@ pub struct Traffic {
     pub messages_received: u64,
     /// Bytes of messages that arrived whole from other packs.
     pub bytes_received: u64,
-    /// Most bytes that were at any time on their way to this pack, or there and not received by
-    /// a worker yet.
+    /// The most bytes that were at any time on their way to this pack, or had arrived without a
+    /// worker having received them.
     pub most_bytes_in_flight: u64,
 }
 
@@ -42,7 +42,7 @@ impl Counters {
             .fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// As many bytes are in flight now.
+    /// Records how many bytes are in flight now.
     pub(super) fn in_flight(&self, bytes: u64) {
         if bytes > self.most_bytes_in_flight.load(Ordering::Relaxed) {
             self.most_bytes_in_flight

@@ -1,13 +1,14 @@
-//! The name and the password of a user that a server makes for a flare.
+//! The name and password of the user that a server creates for a flare.
 //!
-//! The name `burst.<until>.<flare>` says when the user is of no use any more, in seconds since the
-//! epoch: users do not expire, so whoever clears up after a flare removes those of others that are
-//! over, too. The password comes from the flare's secret, so packs make the same user as a rule. But
-//! each is told how much time the flare has left, and knows its end by its own clock: where those lie
-//! in different seconds their users are different ones. So packs must not meet under a user's name.
+//! The name `burst.<until>.<flare>` contains the time after which the user is not needed any more,
+//! in seconds since the epoch. Users do not expire, so cleaning up after a flare also removes the
+//! users of other flares whose time is over. The password is derived from the flare's secret, so
+//! packs usually create the same user. However, each pack learns only how much time the flare has
+//! left and computes the end by its own clock; if these ends fall into different seconds, the users
+//! differ. So packs must not find each other by a user's name.
 //!
-//! The flares of a group have one user, called after the group, which is the first one's. When its
-//! time is up before a flare's is, the flare gets a new one.
+//! The flares of a group share one user, named after the group and created for its first flare. If
+//! its time ends before a flare's does, the flare gets a new one.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,28 +17,28 @@ use sha2::Sha256;
 
 use crate::credential_request::CredentialRequest;
 
-/// How long what a flare leaves is kept after its deadline.
+/// How long the data a flare leaves behind is kept after its deadline.
 pub(super) const GRACE: Duration = Duration::from_secs(60);
 /// How long a flare without a deadline may go without sending anything.
 const NO_DEADLINE: Duration = Duration::from_secs(3600);
-/// How long after its first flare a group has the same user.
+/// How long a group keeps the same user after its first flare.
 const LIFE_OF_A_GROUP: Duration = Duration::from_secs(24 * 3600);
 
-/// Longer than any group.
+/// Longer than any group lives.
 pub(super) const DAYS: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// What is said where ids cannot be part of a name.
+/// The error message for ids that cannot be part of a name.
 pub(super) const ODD_ID: &str =
     "the ids of flares and groups may have letters, digits, hyphens and underscores";
 
-/// See the module's documentation. Neither part has letters that mean something in an address.
+/// See the module's documentation. Neither part contains characters that are special in a URI.
 pub(super) struct Credentials {
     pub(super) user: String,
     pub(super) password: String,
 }
 
 impl Credentials {
-    /// `None` when an id cannot be part of a name.
+    /// Returns `None` if an id cannot be part of a name.
     pub(super) fn new(flare: &CredentialRequest<'_>) -> Option<Self> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         let owner = owner(flare);
@@ -58,7 +59,7 @@ impl Credentials {
         })
     }
 
-    /// Whether it belongs to the flare's group, and for as long as the flare may take.
+    /// Whether this user belongs to the flare's group and lasts for as long as the flare can.
     pub(super) fn is_for(&self, flare: &CredentialRequest<'_>) -> bool {
         let needed = gone_at(flare.deadline).as_secs();
         parts(&self.user)
@@ -66,29 +67,29 @@ impl Credentials {
     }
 }
 
-/// Whether a user is of this flare or group, or of one that is over.
+/// Whether a user belongs to this flare or group, or to one that is over.
 pub(super) fn is_done_with(user: &str, flare_id: &str) -> bool {
     owner_of(user) == Some(flare_id) || is_over(user)
 }
 
-/// Whether the time of a flare's or a group's user is up.
+/// Whether the user of a flare or group has outlived its time.
 pub(super) fn is_over(user: &str) -> bool {
     is_over_at(user, now().as_secs())
 }
 
-/// The flare or the group that a user was made for, if it was for one.
+/// The flare or group that a user was created for, if it was created for one.
 pub(super) fn owner_of(user: &str) -> Option<&str> {
     parts(user).map(|(_, owner)| owner)
 }
 
-/// When nothing of a flare that does nothing any more is left, since the epoch.
+/// The time since the epoch after which nothing of a flare that has stopped working is left.
 pub(super) fn gone_at(deadline: Option<SystemTime>) -> Duration {
     let end = deadline.unwrap_or_else(|| SystemTime::now() + NO_DEADLINE);
     let end = end.duration_since(SystemTime::UNIX_EPOCH);
     end.unwrap_or_default() + GRACE
 }
 
-/// Whom a flare's user is called after.
+/// The flare or group that a flare's user is named after.
 pub(super) fn owner<'a>(flare: &CredentialRequest<'a>) -> &'a str {
     flare.group.unwrap_or(flare.flare_id)
 }
@@ -97,7 +98,7 @@ fn name(until: u64, owner: &str) -> String {
     format!("burst.{until}.{owner}")
 }
 
-/// What a name was made from.
+/// The parts of a name: its time and its owner.
 fn parts(user: &str) -> Option<(u64, &str)> {
     let (until, owner) = user.strip_prefix("burst.")?.split_once('.')?;
     Some((until.parse().ok()?, owner))

@@ -1,9 +1,9 @@
-//! `faults`: another backend with everything a network and a server may do to frames, for tests.
+//! `faults`: another backend with everything a network or a server can do to frames, for tests.
 //!
-//! Its URI is a [`Plan`] in JSON. Frames are given to the inner backend by a thread of their own,
-//! later than they were sent, some more than once, some after being lost for a while, and if the
-//! plan says so some with a bit flipped or cut short. Everything follows from the plan's seed and
-//! the order in which frames are sent.
+//! Its URI is a [`Plan`] in JSON. A thread hands frames to the inner backend later than they were
+//! sent: some more than once, some after having been lost for a while, and, if the plan asks for
+//! it, some truncated or with a bit flipped. Everything follows from the plan's seed and the order
+//! in which frames are sent.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -26,7 +26,7 @@ use crate::wire::{Header, Kind};
 
 pub(super) const NAME: &str = "faults";
 
-/// What is done to how many of a thousand frames.
+/// For each fault, how many of a thousand frames it affects.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 struct Plan {
@@ -34,13 +34,13 @@ struct Plan {
     seed: u64,
     /// Delivered a second time, now or later.
     duplicated: u64,
-    /// Delivered up to a few milliseconds late, and so in another order.
+    /// Delivered up to a few milliseconds late, and so out of order.
     delayed: u64,
     /// Lost, and sent again after some tens of milliseconds.
     lost: u64,
     /// One bit of header or payload flipped.
     corrupted: u64,
-    /// Without the end of their payload.
+    /// The end of the payload cut off.
     truncated: u64,
 }
 
@@ -67,7 +67,7 @@ struct Faults {
     carrier: Mutex<Option<(Sender<Held>, JoinHandle<()>)>>,
 }
 
-/// When a frame is due, and what tells it from others that are.
+/// When a frame is due, and a number that tells it apart from others due at the same time.
 type Due = (Instant, u64);
 
 /// A frame on its way.
@@ -79,7 +79,7 @@ struct Held {
     payload: Arc<[u8]>,
 }
 
-/// Over another backend, which `open` opens.
+/// Opens the inner backend with `open`, and wraps it.
 pub(super) fn open(
     config: &PackConfig,
     inbox: Arc<Inbox>,
@@ -109,7 +109,7 @@ pub(super) fn open(
     }))
 }
 
-/// Gives frames to the inner backend when they are due, and all that are left in the end.
+/// Hands frames to the inner backend when they are due, and all that are left at the end.
 fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
     let cancellation = Cancellation::new(1, None, Duration::from_secs(20));
     let mut waiting: BTreeMap<Due, Held> = BTreeMap::new();
@@ -139,7 +139,7 @@ fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
                 payload: &held.payload,
             };
             let mut budget = WaitBudget::new(&cancellation, Operation::Send);
-            // A pack that has left in the meantime misses nothing.
+            // A pack that has left in the meantime does not miss this frame.
             let _ = match frame.header.kind {
                 Kind::Data => inner.send(&[held.to], &[frame], &mut budget),
                 _ => inner.control(held.to, &frame),
@@ -164,7 +164,7 @@ impl Faults {
     }
 
     fn hold(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
-        // The sender has made its checksum before anything happens to the frame.
+        // The sender computes the checksum before anything happens to the frame.
         let sealed = frame.sealed();
         let copies = 1 + usize::from(self.happens(self.plan.duplicated));
         let payload: Arc<[u8]> = frame.payload.into();
@@ -191,9 +191,9 @@ impl Faults {
         Ok(())
     }
 
-    /// What arrives of a frame.
+    /// Returns the frame as it arrives.
     fn damage(&self, header: Header, payload: &Arc<[u8]>) -> (Header, Arc<[u8]>) {
-        // What ends a flare is left alone: all others must hear of it.
+        // Frames that end a flare are left alone: all other packs must receive them.
         if matches!(header.kind, Kind::Abort | Kind::Goodbye) {
             return (header, Arc::clone(payload));
         }
@@ -208,8 +208,8 @@ impl Faults {
             if let Some(byte) = bytes.get_mut(bit / 8) {
                 *byte ^= 1 << (bit % 8);
             }
-            // What is no header any more cannot be given to a backend. Its readers are tested
-            // with such bytes elsewhere.
+            // Bytes that are no longer a header cannot be given to a backend. Its readers are
+            // tested with such bytes elsewhere.
             if let Ok(header) = Header::decode(&bytes) {
                 return (header, bytes.split_off(header.encode().len()).into());
             }

@@ -1,4 +1,4 @@
-//! How much this pack may send: its windows towards the others, and the offers it waits for. The
+//! How much this pack may send: its windows towards other packs, and the offers it waits on. The
 //! receiving half is in [`super::inbox`].
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::pack_id::PackId;
 
-/// What a message takes besides its bytes, so that empty ones are not free.
+/// The room a message takes besides its bytes, so that empty messages are not free.
 const OVERHEAD: u64 = 256;
 
 /// How much of a window a message takes.
@@ -22,8 +22,8 @@ pub(super) fn cost(total: u64) -> u64 {
     total.saturating_add(OVERHEAD)
 }
 
-/// The bytes one pack may have on the way to one other: half of the limit is for what comes
-/// eagerly, shared by all that may send it; the other half is for what was granted.
+/// The bytes one pack may have on the way to another. Half of the limit is for eager messages,
+/// shared by all packs that may send them; the other half is for granted ones.
 pub(super) fn window(limit: u64, packs: u32) -> u64 {
     (limit / 2 / u64::from(packs.saturating_sub(1).max(1))).max(4 * OVERHEAD)
 }
@@ -38,7 +38,7 @@ pub(super) struct Flow {
 #[derive(Debug, Clone, Copy)]
 struct Window {
     size: u64,
-    /// Both count from the beginning, so that a notice that comes twice changes nothing.
+    /// Both are totals since the beginning, so that a repeated notice changes nothing.
     sent: u64,
     received: u64,
 }
@@ -63,7 +63,7 @@ impl Flow {
         }
     }
 
-    /// Takes room for a message in the windows of all these packs, or in none.
+    /// Takes room for a message in the windows of all these packs, or of none.
     pub(super) fn reserve(&self, packs: &[PackId], cost: u64) -> bool {
         let mut windows = self.windows.lock();
         let room = packs.iter().all(|&pack| {
@@ -85,15 +85,15 @@ impl Flow {
         room
     }
 
-    /// A pack says how much it has received of what came eagerly.
+    /// A pack reports how many eager bytes it has received in total.
     pub(super) fn credit(&self, pack: PackId, received: u64) {
         if let Some(window) = self.windows.lock().get_mut(pack.index()) {
             window.received = window.received.max(received).min(window.sent);
         }
     }
 
-    /// Waits until these packs have granted the message, which `offer` offers to them. A pack that
-    /// `is_gone` grants nothing.
+    /// Waits until these packs have granted the message, which `offer` offers to them. A pack for
+    /// which `is_gone` holds grants nothing.
     pub(super) fn wait_for_grant(
         &self,
         message: (StreamKey, u64),
@@ -139,7 +139,7 @@ impl Flow {
         result
     }
 
-    /// A pack grants a message.
+    /// Records that a pack has granted a message.
     pub(super) fn granted(&self, key: StreamKey, sequence: u64, pack: PackId) {
         let Some(ticket) = self.waiting.lock().get(&(key, sequence)).cloned() else {
             return;
@@ -152,7 +152,7 @@ impl Flow {
         }
     }
 
-    /// Wakes everyone, so that they see that something ended.
+    /// Wakes all waiting threads, so that they see that something has ended.
     pub(super) fn wake_all(&self) {
         for ticket in self.waiting.lock().values() {
             ticket.thread.unpark();
@@ -174,7 +174,7 @@ mod tests {
         assert!(flow.reserve(&[ONE], cost(OVERHEAD)));
         assert!(!flow.reserve(&[ONE], cost(0)));
         flow.credit(ONE, cost(OVERHEAD));
-        // Heard twice, or late: no more room than there is.
+        // Repeated or late credits free no more room than there is.
         flow.credit(ONE, cost(OVERHEAD));
         flow.credit(ONE, 1);
         assert!(flow.reserve(&[ONE], cost(OVERHEAD)));

@@ -1,4 +1,4 @@
-//! The sending half: numbers messages, keeps to the windows, cuts chunks.
+//! The sending half: numbers messages, respects the windows, cuts chunks.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::pack_id::PackId;
 use crate::payload::Encoded;
 use crate::wire::{Header, Kind, Layout};
 
-/// The way to the other packs.
+/// A pack's connection to the other packs.
 #[derive(Debug)]
 pub(crate) struct Remote {
     backend: Arc<dyn Backend>,
@@ -61,12 +61,12 @@ impl Remote {
         self.backend.start(endpoints)
     }
 
-    /// Largest message another pack accepts, and this one.
+    /// The largest message that other packs, and this one, accept.
     pub(crate) fn max_message(&self) -> usize {
         self.inbox.config().max_message as usize
     }
 
-    /// Sends to one worker of another pack.
+    /// Sends a message to one worker of another pack.
     pub(crate) fn send(
         &self,
         source: Source,
@@ -79,8 +79,8 @@ impl Remote {
         self.send_at(slot, class, encoded, budget)
     }
 
-    /// Reserves the next sequence number of the messages to one worker of another pack. It must be
-    /// used, or nothing after it arrives.
+    /// Reserves the next sequence number for messages to one worker of another pack. It must be
+    /// used, or no later message is delivered.
     pub(crate) fn reserve(
         &self,
         source: Source,
@@ -105,7 +105,7 @@ impl Remote {
         })
     }
 
-    /// Sends a message under its reserved number.
+    /// Sends a message under its reserved sequence number.
     pub(crate) fn send_at(
         &self,
         slot: SequenceSlot,
@@ -121,8 +121,8 @@ impl Remote {
         self.transfer((key, sequence), &[pack], class, encoded, budget)
     }
 
-    /// Sends to other packs as a whole, one message each. All packs of a group must be given
-    /// every time, since they count the same stream.
+    /// Sends one message to each of these packs as a whole. Every call must list all packs of a
+    /// group, since they count the same stream.
     pub(crate) fn broadcast(
         &self,
         source: Source,
@@ -218,37 +218,39 @@ impl Remote {
         sequence
     }
 
-    /// A worker is about to wait for a message of this source.
+    /// Registers that a worker is about to wait for a message from this source.
     pub(crate) fn expect(&self, destination: Destination, source: Source) -> Option<Expectation> {
         self.inbox.expect(StreamKey::new(source, destination))
     }
 
-    /// A worker that waits for another one's message reads what has come from its pack.
+    /// Reads whatever has arrived from the pack of `source`, for a worker that waits for its
+    /// message.
     pub(crate) fn progress(&self, source: u32) -> bool {
         let pack = self.inbox.config().topology.pack_of(source);
         pack.is_some_and(|pack| self.backend.progress(pack))
     }
 
-    /// As [`Remote::progress`], for a message of whoever comes first.
+    /// Like [`Remote::progress`], for a message from whichever worker sends first.
     pub(crate) fn progress_any(&self) -> bool {
         let packs = self.inbox.config().topology.packs();
         packs.filter(|&pack| self.backend.progress(pack)).count() > 0
     }
 
-    /// Whether [`Remote::sleep`] is of use.
+    /// Whether workers can [`sleep`](Remote::sleep) here.
     pub(crate) fn sleeps(&self) -> bool {
         self.backend.sleeps()
     }
 
-    /// Sleeps until something comes from that worker's pack (or from any), and reads it.
+    /// Sleeps until something arrives from that worker's pack (or from any), and reads it.
     pub(crate) fn sleep(&self, source: Option<u32>, wait: &ConnectionWait<'_>) {
         let topology = &self.inbox.config().topology;
         let pack = source.and_then(|source| topology.pack_of(source));
         self.backend.sleep(pack, wait);
     }
 
-    /// A worker has waited long for this message. If it is one of a collective the pack it should come from is told: it
-    /// may have called another one, and wait as well.
+    /// Called when a worker has waited long for this message. If the message belongs to a
+    /// collective, the pack it should come from is notified: its worker may have called a different
+    /// collective, and wait as well.
     pub(crate) fn waits(&self, worker: u32, spec: &MatchSpec) {
         let config = self.inbox.config();
         let (Class::Collective { .. }, Some(pack)) =
@@ -264,11 +266,11 @@ impl Remote {
             ..Header::notice(Kind::Waiting, config.flare, config.pack, 0)
         };
         let payload = &[];
-        // Where it cannot be told the time-out ends the wait.
+        // If the notice cannot be sent, the timeout ends the wait.
         let _ = self.backend.control(pack, &Frame { header, payload });
     }
 
-    /// Whether nothing can come from a worker any more.
+    /// Whether no more messages can come from a worker.
     pub(crate) fn departed(&self, worker: u32) -> bool {
         self.inbox.departed(worker)
     }
@@ -277,7 +279,7 @@ impl Remote {
         self.inbox.counters.snapshot()
     }
 
-    /// Tells the other packs of a failure.
+    /// Announces a failure to the other packs.
     pub(crate) fn abort(&self, failure: &Failure) {
         self.inbox.tell_all(failure);
     }
@@ -286,19 +288,19 @@ impl Remote {
         self.inbox.flow.wake_all();
     }
 
-    /// Takes leave of the other packs. Gives what
-    /// the next flare can be [renewed](Backend::renew) from.
+    /// Says goodbye to the other packs. Returns the backend that the next flare can be
+    /// [renewed](Backend::renew) from, the first time.
     pub(crate) fn leave(&self) -> Option<Arc<dyn Backend>> {
         self.end(|backend| backend.leave())
             .then(|| Arc::clone(&self.backend))
     }
 
-    /// As [`Remote::leave`], and ends all connections.
+    /// Like [`Remote::leave`], but also ends all connections.
     pub(crate) fn close(&self) {
         self.end(|backend| backend.close());
     }
 
-    /// `true` the first time, `false` and nothing done every other time.
+    /// Returns `true` the first time; later calls do nothing and return `false`.
     fn end(&self, how: impl FnOnce(&dyn Backend)) -> bool {
         let first = !self.ended.swap(true, Ordering::AcqRel);
         if first {

@@ -1,5 +1,5 @@
-//! `memory`: packs in one process, for tests. A frame is handed to the other pack's inbox by the
-//! thread that sends it.
+//! `memory`: packs in one process, for tests. The sending thread hands each frame to the other
+//! pack's inbox.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Weak};
@@ -22,7 +22,7 @@ pub(super) const KIND: BackendKind = BackendKind::new(NAME);
 /// Inboxes by flare and pack.
 type Packs = HashMap<(String, PackId), Weak<Inbox>>;
 
-/// Packs of one process have nothing else to find each other by.
+/// The registry of inboxes: packs in one process have no other way to find each other.
 static PACKS: LazyLock<Mutex<Packs>> = LazyLock::new(Mutex::default);
 
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Memory {
             .ok_or_else(|| Error::of_backend(NAME, Some(pack), gone()))
     }
 
-    /// As a reader of bytes would: what is damaged fails the other pack.
+    /// Behaves like a reader of bytes: a damaged frame fails the other pack.
     fn hand_over(&self, pack: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         let peer = self.peer(pack)?;
         let accepted = Header::decode(&frame.seal()).and_then(|header| {

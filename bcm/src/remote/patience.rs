@@ -1,10 +1,11 @@
-//! Waiting for so long, of the time in which this process goes on: when one that stood still does,
-//! all its waits would be over before it has heard what came meanwhile.
+//! Time limits that count only the time in which this process runs: otherwise, when a process that
+//! stood still resumes, all its waits would be over before it has read what arrived in the
+//! meantime.
 
 use std::time::{Duration, Instant};
 
-/// What counts between two looks at most. Whoever waits looks more often, as a rule: a wait during which nobody looks
-/// is longer.
+/// The most that counts between two checks. Callers usually check more often; a wait without checks
+/// lasts longer.
 const PART: Duration = Duration::from_millis(250);
 
 /// See the module's documentation.
@@ -16,7 +17,7 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Begins now.
+    /// A limit that starts to count now.
     pub(super) fn of(limit: Duration) -> Self {
         Self {
             limit,
@@ -25,7 +26,7 @@ impl Patience {
         }
     }
 
-    /// Whether that is over.
+    /// Whether the limit has been reached.
     pub(super) fn is_over(&mut self) -> bool {
         self.is_over_at(Instant::now())
     }

@@ -1,22 +1,22 @@
-//! The room that messages from other packs take here.
+//! The room that messages from other packs take in this pack.
 
 use std::sync::Weak;
 
 use crate::pack_id::PackId;
 
-/// Whose room it is.
+/// The owner of the room.
 pub(super) trait Release: Send + Sync {
-    /// A message has become a worker's own: its room is free again.
+    /// Called when a worker has taken a message: its room is free again.
     fn release(&self, pack: PackId, cost: u64, eager: bool);
 }
 
-/// The room a message takes until a worker has it. Gives it back when dropped.
+/// The room a message takes until a worker takes it. Given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     pub(super) owner: Weak<dyn Release>,
     pub(super) pack: PackId,
     pub(super) cost: u64,
-    /// Whether it came eagerly, through the sender's window.
+    /// Whether the message came eagerly, through the sender's window.
     pub(super) eager: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Connections that threads take turns on.
+//! Connections that threads take turns using.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use parking_lot::{Condvar, Mutex};
 use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
 
-/// How often someone waiting for a connection looks whether to go on.
+/// How often a thread waiting for a connection checks whether to continue.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Connections are taken for a few frames at a time and only ever wait for the network, never for
-/// a worker; so whoever waits for one waits for a chunk to be written.
+/// Connections are taken for a few frames at a time and only ever wait for the network, never for a
+/// worker; so waiting for a connection means waiting for a chunk to be written.
 #[derive(Debug)]
 pub(super) struct Pool<C> {
     limit: usize,
@@ -40,7 +40,8 @@ impl<C> Pool<C> {
         }
     }
 
-    /// An idle connection; a new one if there is none and there may be more; else waits.
+    /// Returns an idle connection, or a new one if none is idle and the limit allows it; otherwise
+    /// waits.
     pub(super) fn acquire<E: From<Error>>(
         &self,
         peer: Peer,
@@ -74,14 +75,13 @@ impl<C> Pool<C> {
         }
     }
 
-    /// A connection that was taken will not come back.
+    /// Records that a connection that was taken will not come back.
     pub(super) fn forget(&self) {
         self.state.lock().open -= 1;
         self.freed.notify_one();
     }
 
-    /// Does something with every connection that nobody has taken, and keeps those it went well
-    /// with.
+    /// Calls `done` with every idle connection, and keeps those for which it returns `true`.
     pub(super) fn each_idle(&self, mut done: impl FnMut(&mut C) -> bool) {
         let idle = std::mem::take(&mut self.state.lock().idle);
         for mut connection in idle {
@@ -92,7 +92,7 @@ impl<C> Pool<C> {
         }
     }
 
-    /// Gives the idle connections and lets nobody have one any more.
+    /// Closes the pool and returns the idle connections; nobody can acquire one any more.
     pub(super) fn close(&self) -> Vec<C> {
         let mut state = self.state.lock();
         state.closed = true;

@@ -13,8 +13,9 @@ use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
 
-/// Calls a macro with what it is given, and with all backends that may be between machines: each one's name, with `_`
-/// for `-`; its module; and its feature, for those that a program may be built without, which is named as they are.
+/// Calls a macro with the given tokens and with all backends that can connect machines. For each:
+/// its name, with `_` for `-`; its module; and, for backends a program can be built without, its
+/// feature, which has the backend's name.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each_backend {
@@ -32,21 +33,21 @@ macro_rules! each_backend {
 
 macro_rules! list {
     ($($name:ident: $($module:ident)::+ $(if $feature:tt)?;)*) => {
-        /// Between machines.
+        /// Backends between machines.
         const BACKENDS: &[&BackendKind] =
             &[$($(#[cfg(feature = $feature)])? &super::$($module)::+::KIND,)*];
-        /// How they are opened.
+        /// The functions that open them.
         const OPEN: &[(&str, Open)] = &[
             $($(#[cfg(feature = $feature)])?
             (super::$($module)::+::KIND.name, super::$($module)::+::open),)*
         ];
-        /// Those a program may have been built without.
+        /// Backends that a program can be built without.
         const OPTIONAL: &[&str] = &[$($($feature,)?)*];
     };
 }
 each_backend!(list);
 
-/// Inside of one process.
+/// Backends inside one process.
 const FOR_TESTS: &[&BackendKind] = &[
     &memory::KIND,
     #[cfg(feature = "faults")]
@@ -60,14 +61,13 @@ const OPEN_FOR_TESTS: &[(&str, Open)] = &[
     }),
 ];
 
-/// The kinds of backends there may be between machines, as this program was built.
+/// The kinds of backends between machines that this program was built with.
 pub fn backends() -> impl Iterator<Item = &'static str> {
     BACKENDS.iter().map(|kind| kind.name)
 }
 
-/// The size of the chunks a backend's messages are cut into when the configuration has none, in
-/// bytes; that of `direct` for a name that is no backend's. The sizes come from a measurement,
-/// `benchmarks/results/chunk-size.csv`.
+/// The chunk size for a backend's messages if the configuration sets none, in bytes; for an unknown
+/// name, that of `direct`. The sizes come from a measurement, `benchmarks/results/chunk-size.csv`.
 pub fn default_chunk_size(kind: &str) -> usize {
     find(kind).map_or(MIB, |kind| kind.chunk_size)
 }
@@ -82,23 +82,24 @@ pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     }
 }
 
-/// The same backend with credentials of the flare's own: those of a user who reads and writes the
-/// flare's messages and nothing else. Called by whoever starts a pack, with the platform's own
-/// credentials, before the program is told of the backend; every pack's are as good as another's.
-/// [`cleanup`](crate::cleanup) of the flare takes them away.
+/// Returns the same backend with credentials of the flare's own: a user that can read and write the
+/// flare's messages and nothing else. Whoever starts a pack calls this with the platform's own
+/// credentials before passing the backend to the program; the credentials issued for one pack are
+/// as good as another's. [`cleanup`](crate::cleanup) of the flare revokes them.
 ///
 /// A group has one user for all its flares, so that its packs stay connected; `cleanup` of the
-/// group takes the user away.
+/// group removes the user.
 ///
-/// Redis, Valkey and DragonflyDB make a user (`ACL SETUSER`), which the platform's user must be
-/// allowed to; RabbitMQ a user and a virtual host, through its management API. S3 makes none: what
-/// is given back signs the flare's requests in this process, for as long as it is kept. A backend
-/// with [`shared_credentials`](BackendConfig::shared_credentials) is given back as it is.
+/// On Redis, Valkey and DragonflyDB this creates a user (`ACL SETUSER`), which the platform's user
+/// must be allowed to do; on RabbitMQ a user and a virtual host, through its management API. On S3
+/// it creates none: the returned value signs the flare's requests in this process for as long as it
+/// is kept. A backend with [`shared_credentials`](BackendConfig::shared_credentials) is returned
+/// unchanged.
 ///
 /// # Errors
-/// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
-/// server cannot be reached, refuses, or is one on which credentials of a flare's own would not
-/// keep it from others' messages.
+/// [`Error::InvalidConfiguration`] if there is no such backend; [`Error::Backend`] if its server
+/// cannot be reached, refuses, or is one on which a flare's own credentials would not keep it away
+/// from others' messages.
 pub fn issue_credentials(
     flare: &CredentialRequest<'_>,
     backend: &BackendConfig,
@@ -110,9 +111,10 @@ pub fn issue_credentials(
     }
 }
 
-/// Where packs reach a backend's servers, and whoever [makes their users](issue_credentials), as far as the
-/// configuration says: nowhere for backends without a server, one on this machine, or one whose
-/// addresses change all the time, as Amazon's S3.
+/// Where packs, and the caller that [creates their users](issue_credentials), reach a backend's
+/// servers, as far as the configuration shows: nowhere for backends without a server, with one
+/// behind a Unix socket of this machine, or with one whose addresses change all the time, such as
+/// Amazon's S3.
 ///
 /// ```
 /// use burst_bcm::{BackendConfig, servers};
@@ -124,12 +126,12 @@ pub fn issue_credentials(
 /// ```
 ///
 /// # Errors
-/// [`Error::InvalidConfiguration`] when there is no such backend, or its address is not one.
+/// [`Error::InvalidConfiguration`] if there is no such backend, or its address is not valid.
 pub fn servers(backend: &BackendConfig) -> Result<Vec<ServerAddress>, Error> {
     (find(&backend.kind)?.servers)(backend)
 }
 
-/// Deletes what a flare left on a backend.
+/// Deletes what a flare has left on a backend.
 pub(crate) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     (find(&config.kind)?.clean)(flare_id, config)
 }
@@ -184,7 +186,7 @@ mod tests {
             ("rabbitmq", api, &[("h", 5672), ("10.2.2.2", 8080)]),
             ("s3", own, &[("10.0.0.5", 9000)]),
             ("s3", named, &[("store.local", 443)]),
-            // Amazon's has no address to count on.
+            // Amazon's S3 has no stable address.
             ("s3", "s3://key:secret@bucket/prefix?region=x", &[]),
         ];
         for (kind, uri, expected) in cases {

@@ -13,19 +13,19 @@ use tokio::sync::oneshot;
 use super::patience::Patience;
 use crate::error::Error;
 
-/// How often who waits for a task looks whether to go on.
+/// How often a caller that waits for a task checks whether to continue.
 pub(super) const LOOK: Duration = Duration::from_millis(100);
-/// How long tasks have to end when the runtime does.
+/// How long tasks have to end when the runtime stops.
 const ENDING: Duration = Duration::from_millis(500);
 
-/// What a task comes to, unless that takes longer than so: of the time in which this process goes on, so that no answer
-/// is given up which lies there unread since this process stood still.
+/// The result of a task, unless it takes longer than `limit`. Only time in which this process runs
+/// counts, so that an answer that arrived while the process stood still is not given up unread.
 pub(super) async fn within<T>(limit: Duration, task: impl Future<Output = T>) -> Option<T> {
     let mut patience = Patience::of(limit);
     while_so(|| !patience.is_over(), task).await
 }
 
-/// What a task comes to, unless something has ceased to be so before.
+/// The result of a task, unless `is_so` turns false before it ends.
 pub(super) async fn while_so<T>(
     mut is_so: impl FnMut() -> bool,
     task: impl Future<Output = T>,
@@ -63,7 +63,7 @@ impl Runtime {
         let thread = thread::Builder::new()
             .name(format!("bcm-{name}"))
             .spawn(move || {
-                // Ends when told to, or when nobody is left to tell.
+                // Runs until `stop` is sent or dropped.
                 let _ = runtime.block_on(stopped);
                 runtime.shutdown_timeout(ENDING);
             })
@@ -80,13 +80,14 @@ impl Runtime {
         self.handle.spawn(task);
     }
 
-    /// For tasks that somebody waits for later.
+    /// The handle, for starting tasks that are awaited later.
     #[cfg(feature = "s3")]
     pub(super) fn handle(&self) -> &Handle {
         &self.handle
     }
 
-    /// Runs a task and waits for it. `interrupt` is asked from time to time; its error ends the task.
+    /// Runs a task and waits for it. Calls `interrupt` from time to time; if that fails, the task
+    /// ends with its error.
     pub(super) fn run<T: Send + 'static>(
         &self,
         task: impl Future<Output = Result<T, Error>> + Send + 'static,
@@ -100,13 +101,13 @@ impl Runtime {
             match result.recv_timeout(LOOK) {
                 Ok(result) => return result,
                 Err(RecvTimeoutError::Timeout) => interrupt().inspect_err(|_| task.abort())?,
-                // The runtime has ended, or was not asked to and is in no state to go on.
+                // The runtime has ended, or is broken without having been stopped.
                 Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
             }
         }
     }
 
-    /// As `run`, for a limited time.
+    /// Like `run`, for a limited time.
     pub(super) fn run_for<T: Send + 'static>(
         &self,
         limit: Duration,
@@ -122,7 +123,7 @@ impl Runtime {
         })
     }
 
-    /// Ends all tasks and the thread. Does nothing the second time.
+    /// Ends all tasks and the thread. Does nothing when called again.
     pub(super) fn stop(&self) {
         if let Some((stop, thread)) = self.thread.lock().take() {
             let _ = stop.send(());
@@ -165,7 +166,7 @@ mod tests {
         let heard = run(async {
             let answer = tokio::spawn(async {
                 thread::sleep(2 * LIMIT);
-                // Whoever waits is asked first; the answer comes in its turn.
+                // The waiting side is polled first; the answer comes after it.
                 tokio::time::sleep(LOOK / 10).await;
             });
             within(LIMIT, answer).await

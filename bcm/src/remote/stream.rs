@@ -9,7 +9,7 @@ use super::bundle::Bundled;
 use crate::address::{Class, Destination, Source};
 use crate::wire::Header;
 
-/// Names a stream.
+/// Identifies a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct StreamKey {
     pub(super) source: u32,
@@ -35,7 +35,7 @@ impl StreamKey {
     }
 }
 
-/// What a message holds.
+/// The content of a message.
 #[derive(Debug)]
 pub(super) enum Arrival {
     One(Arrived),
@@ -57,13 +57,13 @@ enum Pending {
     Whole(Class, Arrival),
 }
 
-/// What a stream knows of a message.
+/// What a stream knows about a message.
 pub(super) enum Known {
-    /// Delivered, or whole and waiting for its turn.
+    /// Delivered, or complete and waiting for its turn.
     Done,
-    /// Some of it is missing.
+    /// Some of its chunks are missing.
     Partly(Arc<Assembly>),
-    /// Nothing yet.
+    /// Nothing of it has arrived.
     New,
 }
 
@@ -87,7 +87,8 @@ impl Stream {
         self.pending.insert(sequence, Pending::Assembling(assembly));
     }
 
-    /// A message is whole: gives every message that is due now to `deliver`, in order.
+    /// Records that a message is complete, and gives every message that is now due to `deliver`, in
+    /// order.
     pub(super) fn complete(
         &mut self,
         sequence: u64,
@@ -96,7 +97,7 @@ impl Stream {
         mut deliver: impl FnMut(Class, Arrival),
     ) {
         if sequence == self.due {
-            // The common case touches the tree as little as it can.
+            // The common case touches the tree as little as possible.
             self.pending.remove(&sequence);
             self.due += 1;
             deliver(class, arrival);

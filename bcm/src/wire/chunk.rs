@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::WireError;
 
-/// The chunks of a message. They are as even as can be, so that the total and their number say
-/// where each one lies, and no offset needs to be trusted.
+/// The chunks of a message. They are as even as possible, so that the total and the number of
+/// chunks determine where each one lies, and no offset has to be trusted.
 ///
 /// 10 bytes in chunks of at most 4 make 3 chunks of 4, 4 and 2 bytes; an empty message is one
 /// empty chunk.
@@ -19,12 +19,12 @@ pub(crate) struct Layout {
 impl Layout {
     /// Cuts `total` bytes into chunks of at most `limit`.
     pub(crate) fn cut(total: usize, limit: usize) -> Self {
-        // Never more chunks than the header can number, whatever the configuration says.
+        // Never more chunks than the header can number, whatever chunk size is configured.
         let chunks = total.div_ceil(limit.max(1)).clamp(1, MOST_CHUNKS as usize) as u32;
         Self::of(total, chunks)
     }
 
-    /// At most this many chunks: fewer may do once their size is rounded up.
+    /// At most this many chunks: fewer may be enough once their size is rounded up.
     fn of(total: usize, chunks: u32) -> Self {
         let size = total.div_ceil(chunks as usize);
         let chunks = total.div_ceil(size.max(1)).max(1) as u32;
@@ -35,7 +35,7 @@ impl Layout {
         }
     }
 
-    /// The layout another pack says it used.
+    /// Returns the layout that another pack claims to have used, if it is possible.
     pub(crate) fn check(total: u64, chunks: u32, chunk: u32) -> Result<Self, WireError> {
         let wrong = WireError::Layout {
             chunk,
@@ -70,7 +70,7 @@ impl Layout {
     }
 }
 
-/// Bounds what a header can make the receiver allocate to keep track of chunks.
+/// Bounds how much a header can make the receiver allocate for keeping track of chunks.
 const MOST_CHUNKS: u32 = 1 << 20;
 
 #[cfg(test)]

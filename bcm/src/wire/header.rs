@@ -36,25 +36,25 @@ pub(super) const VERSION: u8 = 1;
 pub(crate) const HEADER_SIZE: usize = 88;
 const PACK: u32 = u32::MAX;
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A chunk of a message.
     Data,
-    /// A message its sender would like to send, larger than its window.
+    /// An offer of a message that does not fit into the sender's window.
     Offer,
-    /// The answer to an offer: send it.
+    /// The answer to an offer: the message may be sent.
     Grant,
-    /// How many bytes of the pack this is sent to were received so far, in `total`.
+    /// How many bytes from the receiving pack have been received so far, in `total`.
     Credit,
     /// The flare failed; the payload is the failure in JSON.
     Abort,
-    /// The pack that sent this sends nothing more.
+    /// The sending pack sends nothing more.
     Goodbye,
-    /// A chunk that lies where the backend keeps what many packs read.
+    /// A chunk stored where the backend keeps messages that several packs read.
     Stored,
-    /// The source has waited long for the destination in a collective: a call of both, or one of them has called
-    /// something else.
+    /// The source has waited long for the destination in a collective that both should have called,
+    /// unless one of them has called something else.
     Waiting,
 }
 
@@ -71,7 +71,7 @@ impl Kind {
     ];
 }
 
-/// A frame's header, already checked for itself; the inbox checks it against the flare.
+/// A frame's header, already checked on its own; the inbox checks it against the flare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
@@ -87,11 +87,11 @@ pub(crate) struct Header {
     pub(crate) chunks: u32,
     pub(crate) encoding: Encoding,
     pub(crate) fingerprint: u64,
-    /// Of header and payload; 0 where the transport guards them itself.
+    /// Checksum of header and payload; 0 if the transport protects them itself.
     pub(crate) checksum: u32,
 }
 
-/// What stands for a flare in headers.
+/// The digest that identifies a flare in headers.
 pub(crate) fn flare_digest(flare_id: &str) -> [u8; 16] {
     let digest = Sha256::digest(flare_id.as_bytes());
     let mut half = [0; 16];
@@ -100,7 +100,7 @@ pub(crate) fn flare_digest(flare_id: &str) -> [u8; 16] {
 }
 
 impl Header {
-    /// A frame that says something about the flare or the connection, not about a message.
+    /// A frame about the flare or the connection, not about a message.
     pub(crate) fn notice(kind: Kind, flare: [u8; 16], pack: PackId, total: u64) -> Self {
         Self {
             kind,
@@ -120,8 +120,8 @@ impl Header {
         }
     }
 
-    /// The checksum of this header and its payload. One that many read has the same whether it
-    /// is announced or read.
+    /// The checksum of this header and its payload. A chunk that several packs read has the same
+    /// checksum when it is announced (`Stored`) and when it is read (`Data`).
     pub(crate) fn checksum_with(&self, payload: &[u8]) -> u32 {
         let header = Self {
             kind: match self.kind {
@@ -134,11 +134,11 @@ impl Header {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&header.encode());
         hasher.update(payload);
-        // Zero says that there is none.
+        // Zero means that there is no checksum.
         hasher.finalize().max(1)
     }
 
-    /// Whether header and payload are what was sent.
+    /// Checks that header and payload are as they were sent.
     pub(crate) fn verify(&self, payload: &[u8]) -> Result<(), WireError> {
         if self.checksum == self.checksum_with(payload) {
             Ok(())
@@ -147,7 +147,7 @@ impl Header {
         }
     }
 
-    /// Number of bytes that follow this header.
+    /// The number of bytes that follow this header.
     pub(crate) fn payload_len(&self) -> Result<usize, WireError> {
         match self.kind {
             Kind::Data | Kind::Abort => Ok(self.layout()?.range(self.chunk).len()),
@@ -230,7 +230,8 @@ impl Header {
         let [chunk, chunks] = std::array::from_fn(|_| u32::from_le_bytes(input.take()));
         let fingerprint = u64::from_le_bytes(input.take());
         let class = match operation {
-            // One meaning has one encoding: what a point-to-point header leaves empty is empty.
+            // Each meaning has exactly one encoding: fields that point-to-point messages do not use
+            // must be empty.
             Operation::Recv => return Err(unknown("operation", operation.code())),
             Operation::Send if number != 0 => {
                 return Err(WireError::Invalid {

@@ -1,4 +1,4 @@
-//! What travels between packs: a fixed header before every chunk.
+//! The wire format between packs: a fixed header before every chunk.
 
 mod chunk;
 mod header;
@@ -9,7 +9,7 @@ pub(crate) use header::{HEADER_SIZE, Header, Kind, flare_digest};
 use crate::failure::{Failure, FailureKind};
 use crate::pack_id::PackId;
 
-/// Why something that arrived is not accepted.
+/// Why a frame that arrived is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WireError {
     #[error("{0} bytes are too few for a header")]
@@ -39,7 +39,7 @@ pub(crate) enum WireError {
 }
 
 impl WireError {
-    /// The failure of the flare that got such a message, of this pack if that is known.
+    /// The failure of a flare that received such a message, with the sending pack if it is known.
     pub(crate) fn to_failure(&self, pack: Option<PackId>) -> Failure {
         let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {self}"));
         failure.pack = pack;

@@ -1,4 +1,4 @@
-//! What only `direct` has: connections of its own, which strangers may try too.
+//! Tests for `direct` only: its own connections, which strangers may try too.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -60,7 +60,7 @@ fn strangers_are_turned_away_and_disturb_nobody() {
 #[test]
 fn however_many_strangers_there_are_packs_find_each_other() {
     under_watchdog(|| {
-        // Over the way that everybody can take.
+        // Over TCP, which everybody can reach.
         let backend = BackendConfig::new("direct").with_uri("tcp:");
         let packs = testing::packs(&[1, 1, 1], &backend, |_| {}).unwrap();
         let endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
@@ -71,7 +71,7 @@ fn however_many_strangers_there_are_packs_find_each_other() {
             .map(|endpoint| TcpStream::connect(endpoint).unwrap())
             .collect();
         std::thread::scope(|scope| {
-            // A port scan, and whoever was turned away comes back.
+            // A port scan, by a scanner that comes back when it is turned away.
             scope.spawn(|| {
                 for endpoint in endpoints.iter().cycle() {
                     if over.load(Ordering::Relaxed) {
@@ -83,7 +83,7 @@ fn however_many_strangers_there_are_packs_find_each_other() {
                 }
             });
             let results = testing::run_on(&packs, |worker| {
-                // Connections for messages, and for what is offered.
+                // Connections for messages, and for offers.
                 for _ in 0..10 {
                     worker.all_to_all(vec![vec![1u8; 100]; 3])?;
                     worker.all_to_all(vec![vec![1u8; 3 << 20]; 3])?;
@@ -108,7 +108,7 @@ fn a_stranger_has_so_long_however_busy_he_looks() {
         let mut challenge = [0; 40];
         stranger.read_exact(&mut challenge).unwrap();
         loop {
-            // One byte of his proof at a time.
+            // One byte of the proof at a time.
             let _ = stranger.write_all(b"B");
             match stranger.read(&mut challenge) {
                 Ok(0) => break,
@@ -153,7 +153,7 @@ fn without_a_secret_nobody_joins() {
     );
 }
 
-/// As in sandboxes, which share no network.
+/// Like packs in sandboxes, which share no network.
 #[test]
 fn packs_meet_on_sockets_they_were_given() {
     under_watchdog(|| {
@@ -165,7 +165,7 @@ fn packs_meet_on_sockets_they_were_given() {
             .iter()
             .map(|path| Arc::new(OwnedFd::from(UnixListener::bind(path).unwrap())))
             .collect();
-        // One flare after the other has the same sockets.
+        // Consecutive flares use the same sockets.
         for _ in 0..3 {
             let packs = testing::packs(&[2, 2, 2], &BackendConfig::new("direct"), |config| {
                 let pack = config.pack.0 as usize;

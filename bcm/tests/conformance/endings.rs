@@ -1,5 +1,5 @@
-//! Flares at once on one server, each with another end: none ever sees another's messages, and
-//! nothing is left of any.
+//! Concurrent flares on one server, each with a different end: none ever sees another's messages,
+//! and nothing is left of any.
 
 use std::time::{Duration, SystemTime};
 
@@ -28,7 +28,7 @@ const ENDS: [End; 5] = [
     End::TimedOut,
 ];
 
-/// `left` gives what lies on the server of a flare.
+/// `left` returns what a flare has left on the server.
 fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) {
     under_watchdog(move || {
         let (backend, left) = (&backend, &left);
@@ -49,7 +49,7 @@ fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send
     });
 }
 
-/// As a user of its own, where the backend has any.
+/// Joins with a user of the flare's own, if the backend has any.
 fn join(platform: &BackendConfig, number: u32, end: End) -> (String, IssuedBackend, Vec<Pack>) {
     let flare_id = format!("ends-{}-{number}", std::process::id());
     let secret = flare_id.as_str().into();
@@ -84,7 +84,7 @@ fn run(packs: &[Pack], number: u32, end: End) {
             }
             _ => {}
         }
-        // What nobody receives is on the server, and what nobody sends is waited for.
+        // Messages that nobody receives are on the server, and one that nobody sends is awaited.
         worker.send(pattern(100_000, me, number), (me + 2) % 5)?;
         worker.recv::<u8>(me).map(drop)
     });
@@ -96,7 +96,7 @@ fn run(packs: &[Pack], number: u32, end: End) {
     );
 }
 
-/// Every flare has values of its own.
+/// Exchanges values that differ between flares.
 fn exchange(worker: &Communicator, number: u32, round: u32) -> Result<(), Error> {
     let (me, size) = (worker.worker_id(), worker.burst_size());
     let value = |from, to| {
@@ -145,7 +145,7 @@ fn on_rabbitmq() {
     });
 }
 
-/// Nobody cleans up behind them: packs delete what is theirs, also of a flare that failed.
+/// Nobody cleans up after them: packs delete their queues, even those of a failed flare.
 #[cfg(feature = "rabbitmq")]
 #[test]
 fn on_rabbitmq_without_users() {

@@ -7,7 +7,7 @@ use burst_bcm::{Error, Failure, FailureKind, PackConfig, PackId, testing};
 use crate::harness::promised;
 use crate::on_every_backend;
 
-/// What every other worker must know of worker 3's failure.
+/// What every other worker must learn of worker 3's failure.
 fn names_worker_3(error: &Error) -> bool {
     matches!(error, Error::Aborted(failure)
         if failure.worker == Some(3) && failure.to_string().contains("out of cheese"))
@@ -30,7 +30,7 @@ on_every_backend! {
                 }
                 .unwrap_err();
                 promised(Duration::from_secs(1), begun);
-                // So does the next operation, also one that would not have to wait.
+                // So does the next operation, even one that would not have to wait.
                 let next = worker.send((), worker.worker_id()).unwrap_err();
                 assert_eq!(error, next);
                 Err::<(), _>(error)
@@ -73,7 +73,7 @@ on_every_backend! {
     }
 
     fn a_flares_deadline_ends_every_wait(backend) {
-        // On a busy machine the time may be up before the packs are: then there has to be more.
+        // On a busy machine the time may be up before the packs have started: then they get more.
         let mut time = Duration::from_millis(300);
         let packs = loop {
             let deadline = |config: &mut PackConfig| config.deadline = Some(SystemTime::now() + time);
@@ -84,13 +84,13 @@ on_every_backend! {
             time *= 2;
         };
         let results = testing::run_on(&packs, |worker| {
-            // Which is after the flare was given its deadline, however long it took to bring it up.
+            // This is after the flare received its deadline, however long starting it took.
             let begun = Instant::now();
             let result = worker.recv::<u8>(1 - worker.worker_id());
             promised(time, begun);
             result
         });
-        // Who begins to wait when the time is up finds the pack ended by it.
+        // A worker that starts to wait when the time is up finds that the pack has already ended.
         let late = |result: &Result<_, _>| match result {
             Err(Error::Aborted(why)) => why.kind == FailureKind::Timeout,
             other => matches!(other, Err(Error::Timeout { .. })),
@@ -122,7 +122,7 @@ on_every_backend! {
             let _kept = stays.then(|| last.leave());
             drop(last);
             let worker = packs[0].communicators().remove(0);
-            // What it had sent still arrives; what it had not never will.
+            // What it had sent still arrives; the rest never will.
             assert_eq!(worker.recv::<u8>(1), Ok(5));
             let begun = Instant::now();
             let result = worker.recv::<u8>(1);
@@ -159,7 +159,7 @@ on_every_backend! {
     }
 
     fn threads_end_with_their_pack(backend) {
-        // Other tests run beside this one, so only threads of this flare's packs are counted.
+        // Other tests run concurrently, so only threads of this flare's packs are counted.
         let packs = backend.packs(&[1, 1, 1]);
         let results = testing::run_on(&packs, |worker| worker.barrier());
         assert_eq!(results, vec![Ok(()); 3]);

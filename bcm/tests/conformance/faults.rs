@@ -1,8 +1,8 @@
-//! Random flares over a backend that duplicates, delays, reorders, loses and sends again: every
-//! message arrives once, in order and as it was. Over one that damages frames: the same, or an
-//! error that says so. Never anything else, and never nothing.
+//! Random flares over a backend that duplicates, delays, reorders, loses and resends: every message
+//! arrives once, in order and unchanged. Over one that damages frames: the same, or an error that
+//! reports it. Never anything else, and never a hang.
 //!
-//! `PROPTEST_CASES` sets how many; the default is for every day.
+//! `PROPTEST_CASES` sets the number of cases; the default is for everyday runs.
 
 use burst_bcm::{BackendConfig, Error, FailureKind, testing};
 use proptest::prelude::*;
@@ -21,7 +21,7 @@ fn topologies() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// Up to 8 MB, less where there are more values than one at a time.
+/// Up to 8 MB; less if there is more than one value at a time.
 fn bounded(step: Step, workers: u32) -> Step {
     let most = match step.what {
         What::Broadcast | What::Barrier => 8 << 20,
@@ -70,7 +70,7 @@ fn flares() -> impl Strategy<Value = Flare> {
     )
 }
 
-/// Runs a flare; what arrives is checked by the workers themselves.
+/// Runs a flare; the workers themselves check what arrives.
 fn run(flare: &Flare, damage: &str) -> Vec<Result<(), Error>> {
     let plan = format!(r#"{{"seed":{}{damage}}}"#, flare.seed);
     let backend = BackendConfig::new("faults")

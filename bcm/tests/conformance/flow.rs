@@ -1,4 +1,4 @@
-//! Bytes in flight are bounded, and the bound holds messages up instead of failing them.
+//! Bytes in flight are bounded, and the bound delays messages instead of failing them.
 
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ on_every_backend! {
                 }
                 Ok(())
             } else {
-                // Waits for what never comes, so that the pack stays.
+                // Waits for a message that never arrives, so that the pack stays.
                 worker.recv::<u8>(1)
                     .map(drop)
             }
@@ -86,7 +86,7 @@ on_every_backend! {
     }
 
     fn small_messages_overtake_large_ones_of_others(backend) {
-        // Worker 1's large message is not received for long; worker 0's small ones pass it.
+        // Worker 1's large message is not received for a long time; worker 0's small ones pass it.
         let results = backend.run_with(&[2, 2], tight, |worker| {
             match worker.worker_id() {
                 0 => {

@@ -1,4 +1,4 @@
-//! Groups: their ranks, their collectives, and that they do not disturb each other.
+//! Groups: their ranks, their collectives, and their isolation from each other.
 
 use burst_bcm::Tag;
 
@@ -22,7 +22,7 @@ on_every_backend! {
                     let value = (leaders.rank() == root).then(|| pattern(10_000, root, 0));
                     assert_eq!(*leaders.broadcast(value, root)?, pattern(10_000, root, 0));
                 }
-                // Asked for again, it is the same group and counts on.
+                // Requested again, it is the same group and continues its count.
                 assert_eq!(*worker.my_pack().all_reduce(1, |a, b| a + b)?, pack.size());
                 worker.barrier()
             });
@@ -35,7 +35,7 @@ on_every_backend! {
                 let me = worker.worker_id();
                 for group in [worker.clone(), worker.split(Some(0), -i64::from(me))?.unwrap()] {
                     let pack = group.my_pack();
-                    // The same group: what is sent on one is received on the other.
+                    // The same group: a message sent on one is received on the other.
                     pack.send(me, 0)?;
                     if pack.rank() == 0 {
                         for rank in 0..pack.size() {
@@ -44,7 +44,7 @@ on_every_backend! {
                     }
                     let Some(leaders) = group.pack_leaders() else { continue };
                     assert_eq!(leaders.pack_leaders().unwrap().all_gather(me)?.len(), leaders.size() as usize);
-                    // Groups of one, each with messages of its own.
+                    // Groups of one worker, each with messages of its own.
                     let alone = [leaders.my_pack(), pack.pack_leaders().unwrap()];
                     for (value, one) in alone.iter().enumerate() {
                         one.send(value, 0)?;
@@ -64,7 +64,7 @@ on_every_backend! {
             backend.run(shape, |worker| {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
                 let color = (me % 3 < 2).then_some(me % 3);
-                // Backwards, so that the members of a pack lie apart and out of order.
+                // Backwards, so that the members of a pack are separate and out of order.
                 let group = worker.split(color, -i64::from(me))?;
                 assert_eq!(group.is_some(), color.is_some());
                 let Some(group) = group else { return Ok(()) };
@@ -98,7 +98,8 @@ on_every_backend! {
             let me = worker.worker_id();
             let half = worker.split(Some(me / 2), 0)?.unwrap();
             let other = worker.split(Some(me % 2), 0)?.unwrap();
-            // Three messages to three workers by the same rank and tag, or two to the same.
+            // Three messages to three workers with the same rank and tag, or two to the same
+            // worker.
             worker.send("world".to_owned(), me)?;
             half.send("half".to_owned(), 1 - half.rank())?;
             other.send("other".to_owned(), 1 - other.rank())?;

@@ -1,4 +1,4 @@
-//! Backends to test on, and the watchdog no test may outlive.
+//! Backends to test on, and the watchdog that no test may outlive.
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -8,34 +8,35 @@ use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, PackId, To
 
 use burst_test_servers::{backend, wait};
 
-/// Longer than any test takes that does not hang, also on a machine that has much else to do: the tool of RabbitMQ
-/// alone, which some ask six times, may then need 20 s.
+/// Longer than any test takes unless it hangs, even on a busy machine: RabbitMQ's tool alone, which
+/// some tests call six times, may then need 20 s.
 pub const WATCHDOG: Duration = Duration::from_secs(600);
 
-/// Of operations, where something else ends those that wait in vain.
+/// The timeout of operations in tests where something else ends those that wait in vain.
 pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What such a machine may add to a promised time. It is less than an operation may take, so that nothing is taken for
-/// noticed that has only timed out.
+/// What a busy machine may add to a promised time. It is less than an operation's timeout, so that
+/// a mere timeout does not pass for detection.
 const BUSY: Duration = Duration::from_secs(40);
 
-/// A backend that is ready to be used.
+/// A backend that is ready to use.
 pub struct Backend {
     pub config: BackendConfig,
-    /// Each flare is the second one over the connections of its packs.
+    /// Whether each flare is the second one over the connections of its packs.
     second: bool,
 }
 
-/// Runs a test on a backend, under the watchdog: one of the library's list, with `_` for `-`, or one in another shape.
+/// Runs a test on a backend, under the watchdog: one of the library's list, with `_` for `-`, or a
+/// variant.
 pub fn on(name: &'static str, test: fn(&Backend)) {
     let kind = name.strip_suffix("_second");
     let second = kind.is_some();
     let mut config = BackendConfig::new(kind.unwrap_or(name).replace('_', "-"));
     if name == "direct_tcp" {
-        // Packs of one process would use Unix sockets.
+        // Packs in one process would use Unix sockets.
         config = BackendConfig::new("direct").with_uri("tcp:");
     }
-    // Kept out of the test's own thread, so that it ends even when that hangs.
+    // Not owned by the test's thread, so that it ends even if that hangs.
     let server = backend::of(&config.kind).map(|server| (server.for_tests)());
     if let Some(server) = &server {
         config.uri = Some(server.uri());
@@ -43,7 +44,7 @@ pub fn on(name: &'static str, test: fn(&Backend)) {
     under_watchdog(move || test(&Backend { config, second }));
 }
 
-/// Fails instead of hanging.
+/// Runs a test that fails instead of hanging.
 pub fn under_watchdog(test: impl FnOnce() + Send + 'static) {
     let (done, finished) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -62,18 +63,18 @@ pub fn under_watchdog(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Fails when what the product promises to do within a time has taken longer.
+/// Fails if something that the product promises within a time has taken longer.
 pub fn promised(limit: Duration, since: Instant) {
     let took = since.elapsed();
     assert!(took < limit + BUSY, "promised in {limit:?}, took {took:?}");
 }
 
-/// Waits for what happens soon, in nobody's way: the clearing up after a message.
+/// Waits for something that happens soon and blocks nobody, such as the clean-up after a message.
 pub fn eventually(what: &str, happened: impl Fn() -> bool) {
     within(WATCHDOG / 2, what, happened);
 }
 
-/// As [`eventually`], for what would come about by itself after a longer time.
+/// Like [`eventually`], for something that would happen anyway after a longer time.
 pub fn within(limit: Duration, what: &str, happened: impl Fn() -> bool) {
     wait::until(what, limit, || happened().then_some(()));
 }
@@ -109,7 +110,7 @@ impl Backend {
         self.try_packs(pack_sizes, configure).unwrap()
     }
 
-    /// As `packs`, where they may come up too late.
+    /// Like `packs`, for packs that may start too late.
     pub fn try_packs(
         &self,
         pack_sizes: &[u32],
@@ -148,7 +149,7 @@ pub fn packs_with(flare_id: &str, backends: &[BackendConfig]) -> Vec<Pack> {
     packs
 }
 
-/// A flare that makes every connection, and sends what nobody receives.
+/// A flare that opens every connection, and sends messages that nobody receives.
 fn leave_things_behind(worker: &Communicator) -> Result<(), Error> {
     let me = worker.worker_id();
     let all = 0..worker.burst_size();
@@ -162,8 +163,8 @@ fn leave_things_behind(worker: &Communicator) -> Result<(), Error> {
 /// Pack sizes that show most of what can differ: one pack, one worker per pack, uneven packs.
 pub const SHAPES: &[&[u32]] = &[&[1], &[5], &[1, 1], &[1, 1, 1], &[3, 2], &[2, 1, 4]];
 
-/// A value of `len` bytes that belongs to a pair of workers and no other, different at every place
-/// and quickly made: a kilobyte that is repeated, with the number of the repetition at its begin.
+/// A value of `len` bytes that is unique to a pair of workers, differs at every place and is
+/// quickly made: a repeated kilobyte, with the number of the repetition at its beginning.
 pub fn pattern(len: usize, from: u32, to: u32) -> Vec<u8> {
     let seed = from.wrapping_mul(31).wrapping_add(to.wrapping_mul(17)) as usize;
     let piece: [u8; 1024] = std::array::from_fn(|i| ((i * 7) ^ (i >> 8) ^ seed) as u8);

@@ -1,6 +1,6 @@
 //! One suite, run against every backend.
 //!
-//! `memory` and `direct` need nothing; for the others the harness starts a server of their own.
+//! `memory` and `direct` need nothing; for the others the harness starts servers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chunking;
@@ -34,7 +34,7 @@ mod server_faults;
 mod volume;
 mod watch;
 
-/// Defines each test once per backend, those of the library's list and, below, those in other shapes.
+/// Defines each test once per backend: those of the library's list and, below, variants.
 macro_rules! on_every_backend {
     ($($(#[$attribute:meta])* fn $name:ident($backend:ident) $body:block)*) => {
         mod suite {
@@ -50,7 +50,7 @@ macro_rules! on_every_backend {
 }
 pub(crate) use on_every_backend;
 
-/// A module of tests for each backend, of its name.
+/// A module of tests for each backend, named after it.
 macro_rules! suites {
     ($tests:tt $($backend:ident $(: $($module:ident)::+)? $(if $feature:tt)?;)*) => {
         $($(#[cfg(feature = $feature)])? mod $backend { crate::suite! { $backend $tests } })*

@@ -1,4 +1,4 @@
-//! Tags, messages from anyone, and operations that are begun and waited for later.
+//! Tags, messages from any worker, and operations that are started and waited for later.
 
 use burst_bcm::{Error, Tag, wait_any};
 

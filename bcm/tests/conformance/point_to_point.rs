@@ -26,7 +26,7 @@ on_every_backend! {
         backend.run(&[1, 1], |worker| {
             for i in 0..100u32 {
                 if worker.worker_id() == 0 {
-                    // Sizes differ, so that later ones are sooner there.
+                    // Sizes differ, so that later messages arrive sooner.
                     worker.send((i, vec![0u8; if i % 7 == 0 { 40_000 } else { 3 }]), 1)?;
                 } else {
                     assert_eq!(worker.recv::<(u32, Vec<u8>)>(0)?.0, i);

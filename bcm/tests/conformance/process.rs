@@ -11,7 +11,7 @@ use rustix::process::Signal;
 
 use crate::harness::{OPERATION_TIMEOUT, promised};
 
-/// Longer than a backend lets a pack that is there give no sign of life.
+/// Longer than a backend tolerates a pack without any sign of life.
 const SILENCE: Duration = Duration::from_millis(1200);
 
 fn config(backend: &BackendConfig, flare_id: &str, pack: u32) -> PackConfig {
@@ -22,7 +22,7 @@ fn config(backend: &BackendConfig, flare_id: &str, pack: u32) -> PackConfig {
     config
 }
 
-/// Not a test: pack 2 of three. It is told its backend, its flare and where the server is.
+/// Not a test: pack 2 of three. Its argument is the backend, the flare and the server's URI.
 #[test]
 #[ignore = "started by tests that end it"]
 fn pack_in_a_process() {
@@ -40,7 +40,7 @@ fn pack_in_a_process() {
     let _ = worker.recv::<u8>(0);
 }
 
-/// Pack 2 in its process and the others here, with all workers past a barrier.
+/// Starts pack 2 in its process and the others here, with all workers past a barrier.
 fn running(backend: &BackendConfig, flare_id: &str) -> (TestProcess, Vec<Pack>) {
     let uri = backend.uri.as_deref().unwrap();
     let told = format!("{} {flare_id} {uri}", backend.kind);
@@ -60,14 +60,14 @@ fn running(backend: &BackendConfig, flare_id: &str) -> (TestProcess, Vec<Pack>) 
         }
     });
     process.said("running");
-    // It is alive, so nobody is missed.
+    // It is alive, so no pack counts as lost.
     std::thread::sleep(SILENCE);
     (process, packs)
 }
 
-/// Checks that a worker is told that pack 2 was lost, and within which time.
+/// Checks that a worker learns that pack 2 was lost, within this time.
 fn learns_of_its_loss(worker: &Communicator, limit: Duration, since: &OnceLock<Instant>) {
-    // One waits for it, the other for one that is well.
+    // One worker waits for the lost pack, the other one for a healthy pack.
     let error = worker.recv::<u8>(2 - worker.worker_id()).unwrap_err();
     let since = *since.wait();
     let Error::Aborted(failure) = error else {
@@ -80,8 +80,8 @@ fn learns_of_its_loss(worker: &Communicator, limit: Duration, since: &OnceLock<I
     promised(limit, since);
 }
 
-/// Kills a pack and checks that the workers of the others are told which one within a second,
-/// whether they wait for it or for one that is well.
+/// Kills a pack and checks that the workers of the others learn within a second which one, whether
+/// they wait for it or for a healthy one.
 pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id: &str) {
     let (mut process, packs) = running(backend, flare_id);
     let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
@@ -95,8 +95,8 @@ pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id:
     });
 }
 
-/// One that stands still for a while, as on a machine that is busy, is waited for; one that does
-/// for good is lost.
+/// A pack that stands still for a while, as on a busy machine, is waited for; one that stands still
+/// permanently is lost.
 pub fn a_pack_that_stands_still_is_waited_for(
     backend: &BackendConfig,
     flare_id: &str,
@@ -124,7 +124,7 @@ pub fn a_pack_that_stands_still_is_waited_for(
     });
 }
 
-/// Packs are brought up one by one, each as long as it takes: nobody is missed before the start.
+/// Packs start one by one, each as slowly as it likes: none counts as lost before the start.
 pub fn a_pack_that_joins_late_is_waited_for(backend: &BackendConfig) {
     let join = |pack| Pack::join(config(backend, "late", pack)).unwrap();
     let mut packs = vec![join(0), join(1)];

@@ -1,4 +1,5 @@
-//! Random sequences of operations on random topologies give what a simple model says.
+//! Random sequences of operations on random topologies have the results that a simple model
+//! predicts.
 
 use burst_bcm::{BackendConfig, Communicator, Error, Operation, Reducer, Tag, testing, wait_any};
 use proptest::prelude::*;
@@ -8,15 +9,15 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::harness::pattern;
 use crate::on_every_backend;
 
-/// One step all workers take together.
+/// A step that all workers take together.
 #[derive(Debug, Clone)]
 pub struct Step {
     pub what: What,
-    /// In which group; who is in none passes.
+    /// The group; workers that are in none skip the step.
     pub within: Within,
-    /// The root, or whatever else sets two steps apart.
+    /// The root, or whatever else makes two steps different.
     pub root: u32,
-    /// About how long values are; no two have the same length.
+    /// The approximate length of values; no two have the same.
     pub len: usize,
 }
 
@@ -66,8 +67,7 @@ pub enum Within {
     All,
     MyPack,
     PackLeaders,
-    /// Every so manieth worker has the same color, and one of them none; ranked forwards or
-    /// backwards.
+    /// Workers take turns between this many colors and none; ranked forwards or backwards.
     Split {
         colors: u32,
         backwards: bool,
@@ -115,20 +115,20 @@ pub fn take(worker: &Communicator, step: &Step) -> Result<(), Error> {
     }
 }
 
-/// What one member has for another.
+/// The value that one member sends to another.
 fn value(len: usize, from: u32, to: u32) -> Vec<u8> {
     let less = (from as usize * 7 + to as usize * 13) % (len / 3 + 1);
     pattern(len - less, from, to)
 }
 
-/// All that these members have for one, one after the other.
+/// The values that these members send to one, concatenated.
 fn joined(len: usize, from: impl IntoIterator<Item = u32>, to: u32) -> Vec<u8> {
     from.into_iter()
         .flat_map(|from| value(len, from, to))
         .collect()
 }
 
-/// Associative and anything but commutative.
+/// Associative but not commutative.
 fn join(mut left: Vec<u8>, right: Vec<u8>) -> Vec<u8> {
     left.extend(right);
     left
@@ -164,7 +164,7 @@ fn point(group: &Communicator, step: &Step) -> Result<(), Error> {
                 assert!(got == value(len, from, root));
             }
             send.wait()?;
-            // Whoever sends in the next such step must not be taken for one of this.
+            // A sender in the next step like this must not be taken for one of this step.
             group.barrier()?;
         }
         _ => {
@@ -265,7 +265,7 @@ fn every_operation_is_a_step() {
     let steps = EVERYTHING.map(|what| format!("{what:?}"));
     for operation in Operation::all() {
         let found = match operation {
-            // Steps from one to another send and receive, and groups are split off for any step.
+            // Steps from one worker to another send and receive, and any step may split groups off.
             Operation::Send | Operation::Recv | Operation::Split => true,
             _ => steps.contains(&format!("{operation:?}")),
         };

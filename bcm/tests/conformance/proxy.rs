@@ -1,4 +1,4 @@
-//! A proxy before a server or a pack, whose connections a test can hold up and cut.
+//! A proxy in front of a server or a pack, whose connections a test can hold and cut.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Whoever is not connected by then found no room, as nothing but this machine lies in between.
+/// A connection that is not established by then found no room, as it stays on this machine.
 const FULL: Duration = Duration::from_millis(500);
 
 /// Forwards to a server on this machine until dropped.
@@ -23,9 +23,9 @@ struct State {
     closed: AtomicBool,
     accepted: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
-    /// So many connections of those accepted first are held.
+    /// The number of connections, counted from the first accepted one, that are held.
     held: Mutex<usize>,
-    /// Something has come while they are held.
+    /// Whether something has arrived on a held connection.
     holds: AtomicBool,
     released: Condvar,
 }
@@ -65,17 +65,17 @@ impl Proxy {
         self.port
     }
 
-    /// New connections go to another server, as when one takes over from the other.
+    /// New connections go to another server, as after a failover.
     pub fn redirect(&self, server: u16) {
         self.state.server.store(server, Ordering::SeqCst);
     }
 
-    /// Cuts every connection, whatever is on its way in it. New ones are welcome.
+    /// Cuts every connection, with whatever is on its way in it. New ones are accepted.
     pub fn cut(&self) {
         self.cut_all_but(0);
     }
 
-    /// Cuts every connection but the first ones.
+    /// Cuts every connection except the first ones.
     pub fn cut_all_but(&self, first: usize) {
         let mut open = self.state.open.lock().unwrap();
         let kept = open.len().min(2 * first);
@@ -84,13 +84,13 @@ impl Proxy {
         }
     }
 
-    /// From now on nothing that has not passed yet does, until it is released: nor does who connects, be there a server
-    /// meanwhile or not.
+    /// Holds everything that has not passed yet until it is released, including new connections,
+    /// whether there is a server in the meantime or not.
     pub fn hold(&self) {
         self.hold_first(usize::MAX);
     }
 
-    /// As `hold`, but new connections are as ever.
+    /// Like `hold`, but new connections are not affected.
     pub fn hold_what_is_open(&self) {
         self.hold_first(self.accepted());
     }
@@ -100,7 +100,7 @@ impl Proxy {
         *self.state.held.lock().unwrap() = connections;
     }
 
-    /// Whether something is held.
+    /// Whether anything is being held.
     pub fn holds(&self) -> bool {
         self.state.holds.load(Ordering::SeqCst)
     }
@@ -110,20 +110,21 @@ impl Proxy {
         self.state.released.notify_all();
     }
 
-    /// As many connections as wait to be accepted while all are held: whoever comes then is dropped.
+    /// Opens as many connections as can wait to be accepted while all are held: further ones are
+    /// dropped.
     pub fn crowd(&self) -> Vec<TcpStream> {
         let proxy = SocketAddr::from(([127, 0, 0, 1], self.port));
         std::iter::from_fn(|| TcpStream::connect_timeout(&proxy, FULL).ok()).collect()
     }
 
-    /// How many connections there were so far.
+    /// The number of connections so far.
     pub fn accepted(&self) -> usize {
         self.state.accepted.load(Ordering::SeqCst)
     }
 }
 
 impl State {
-    /// For as long as the connection of this number is held.
+    /// Waits while the connection of this number is held.
     fn wait_until_released(&self, number: usize) {
         let held = self.held.lock().unwrap();
         self.holds.fetch_or(number < *held, Ordering::SeqCst);

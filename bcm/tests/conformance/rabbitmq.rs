@@ -1,4 +1,4 @@
-//! What only `rabbitmq` has: queues that expire and are deleted, connections that break, and a
+//! Tests for `rabbitmq` only: queues that expire and are deleted, connections that break, and a
 //! server that can fail.
 
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ fn config(server: &RabbitMq) -> BackendConfig {
         .with_shared_credentials()
 }
 
-/// Runs a test of connections to the server, which a proxy holds up and cuts.
+/// Runs a test of connections to the server, which a proxy holds and cuts.
 fn behind_a_proxy(test: impl FnOnce(BackendConfig, &Proxy) + Send + 'static) {
     let server = RabbitMq::shared();
     under_watchdog(move || {
@@ -45,7 +45,7 @@ fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<
     testing::packs(sizes, backend, configure).unwrap()
 }
 
-/// The flare's queues, and whatever else has its name.
+/// The flare's queues, and everything else named after it.
 fn left(server: &RabbitMq, flare_id: &str) -> Vec<String> {
     let mut all = server.ask(&["list_queues", "name", "arguments"]);
     all.extend(server.ask(&["list_exchanges", "name", "arguments"]));
@@ -55,7 +55,7 @@ fn left(server: &RabbitMq, flare_id: &str) -> Vec<String> {
     all
 }
 
-/// Half of the time after which the server deletes what nobody reads.
+/// Half the time after which the server deletes queues that nobody reads.
 const BEFORE_THE_SERVER: Duration = Duration::from_secs(30);
 
 #[test]
@@ -82,7 +82,7 @@ fn everything_is_the_flares_own_expires_and_is_deleted() {
                 "burst:q1:pack:2",
             ]
         );
-        // Those of a pack that vanishes are deleted by the server.
+        // The server deletes the queues of a pack that vanishes.
         for line in &all {
             assert!(line.contains("x-expires"), "{line}");
         }
@@ -191,7 +191,7 @@ fn wrong_credentials_are_an_error_that_does_not_show_them() {
 
 #[test]
 fn a_full_server_is_an_error_that_says_so() {
-    // It has no memory at all to give.
+    // The server has no memory for messages at all.
     let server = RabbitMq::start("vm_memory_high_watermark.absolute = 1MB");
     under_watchdog(move || {
         let packs = testing::packs(&[1, 1], &config(&server), |_| {}).unwrap();

@@ -1,4 +1,4 @@
-//! RabbitMQ as tenants share it: each flare has a user and a virtual host of its own.
+//! RabbitMQ shared by tenants: each flare has a user and a virtual host of its own.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -27,7 +27,7 @@ fn issue(platform: &BackendConfig, flare_id: &str, packs: u32) -> Result<Backend
         packs: Some(packs),
         ..CredentialRequest::new(flare_id, &secret)
     };
-    // What comes between two packs' calls is no part of the name.
+    // The time that passes between two packs' calls is not part of the name.
     issue_credentials(&flare, platform).map(|issued| issued.backend)
 }
 
@@ -47,7 +47,7 @@ fn exchange(packs: &[Pack]) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-/// The user an address names, which is its virtual host, too.
+/// The user in a URI.
 fn user(backend: &BackendConfig) -> String {
     let uri = backend.uri.as_deref().unwrap();
     let rest = uri.strip_prefix("amqp://").unwrap();
@@ -55,7 +55,7 @@ fn user(backend: &BackendConfig) -> String {
     user.replace("%2E", ".").replace("%2D", "-")
 }
 
-/// The server's users and virtual hosts that were made for such flares.
+/// The server's users and virtual hosts that were created for such flares.
 fn made_for(server: &RabbitMq, flares: &str) -> Vec<String> {
     let mut all = server.ask(&["list_users"]);
     all.extend(server.ask(&["list_vhosts"]));
@@ -68,7 +68,7 @@ fn a_flare_has_a_user_and_a_place_of_its_own() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
-        // All packs ask at once, and any of them may be the first.
+        // All packs ask concurrently, and any of them may be the first.
         let own = std::thread::scope(|scope| {
             let asking: Vec<_> = (0..4)
                 .map(|_| scope.spawn(|| issue_until(&platform, "t1-own", 3, soon())))
@@ -92,7 +92,8 @@ fn a_flare_has_a_user_and_a_place_of_its_own() {
         let neighbours = packs(&others, "t1-others", &[1, 1]).unwrap();
         exchange(&packs(&own, "t1-own", &[2, 1, 1]).unwrap());
 
-        // Neither the platform's place nor another flare's, and no more of its own than it needs.
+        // Neither the platform's virtual host nor another flare's, and no more of its own than it
+        // needs.
         let uri = own.uri.clone().unwrap();
         let (address, mine) = uri.split_at(uri.rfind('/').unwrap());
         for place in ["/%2f", "/burst.t1-others"] {
@@ -128,7 +129,7 @@ fn a_flare_has_a_user_and_a_place_of_its_own() {
             "{full}"
         );
 
-        // It goes, with all that was left there.
+        // The user is removed, with everything that was left there.
         std::mem::forget(kept);
         cleanup("t1-own", &platform).unwrap();
         assert_eq!(made_for(server, "t1-own"), Vec::<String>::new());
@@ -160,7 +161,7 @@ fn issue_until(
     issue_credentials(&flare, platform).unwrap().backend
 }
 
-/// Each is told how much time is left, and knows by its own clock when that will have gone by.
+/// Each pack learns how much time is left, and computes the end by its own clock.
 #[test]
 fn packs_that_know_the_flares_end_a_second_apart_meet() {
     let server = RabbitMq::managed();
@@ -178,7 +179,7 @@ fn packs_that_know_the_flares_end_a_second_apart_meet() {
     });
 }
 
-/// What is published for a queue that is not there is confirmed by the server, and gone.
+/// The server confirms and drops a message that is published for a missing queue.
 #[test]
 fn a_pack_that_is_somewhere_else_is_missed() {
     let server = RabbitMq::managed();
@@ -255,11 +256,11 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         let over = issue_until(&platform, "t3-over", 2, past);
         assert_eq!(user(&over), "burst.1060.t3-over");
-        // As a group that outlasts its first user. The other tests' clean-ups run beside this one, so that it is
-        // never without one that is not over.
+        // Like a group that outlives its first user. The other tests' clean-ups run concurrently,
+        // so it always has a user that is not over.
         issue_until(&platform, "t3-running", 2, soon());
         issue_until(&platform, "t3-running", 2, past);
-        // What is not removed in time is left to the next one.
+        // What is not removed in time is left to the next clean-up.
         while !made_for(server, "t3-over").is_empty() {
             cleanup("t3-another", &platform).unwrap();
         }
@@ -284,7 +285,7 @@ fn where_no_user_can_be_made_no_flare_is_let_in() {
             "{error}"
         );
 
-        // A user without a tag, as flares have.
+        // A user without a tag, like those of flares.
         let platform = platform(server);
         let nobody = issue(&platform, "t4-nobody", 2).unwrap();
         let (login, _) = nobody.uri.as_deref().unwrap().split_once('@').unwrap();
@@ -301,8 +302,9 @@ fn where_no_user_can_be_made_no_flare_is_let_in() {
     });
 }
 
-/// A management API that answers as it is told until something ends it. Told the request's first line
-/// and those before it, it says the status and the body. Where it is, and what it was asked in the end.
+/// Starts a management API that answers with `answer` until a request begins with `last`. `answer`
+/// receives the request's first line and those of earlier requests, and returns the status and the
+/// body. Returns the API's address, and a thread that ends with all requests.
 fn management(
     mut answer: impl FnMut(&str, &[String]) -> (&'static str, &'static str) + Send + 'static,
     last: &'static str,
@@ -335,7 +337,8 @@ fn management(
     (BackendConfig::new("rabbitmq").with_uri(uri), serving)
 }
 
-/// Of two packs that make the same one at once, one is told that it is there before it has started.
+/// If two packs create the same virtual host at the same time, one receives the answer before it
+/// has started.
 #[test]
 fn a_virtual_host_that_is_just_starting_is_waited_for() {
     under_watchdog(|| {
@@ -358,7 +361,8 @@ fn a_virtual_host_that_is_just_starting_is_waited_for() {
     });
 }
 
-/// Its own goes, and others that are over, whichever cannot be removed.
+/// The flare's own is removed, and so are others that are over, even if one of them cannot be
+/// removed.
 #[test]
 fn what_cannot_be_removed_keeps_nothing_else() {
     under_watchdog(|| {
@@ -370,7 +374,7 @@ fn what_cannot_be_removed_keeps_nothing_else() {
             _ => ("204 No Content", ""),
         };
         let (platform, server) = management(answer, "DELETE /api/users/burst.2.over");
-        // What is left of another flare is no failure of this one's.
+        // Leftovers of another flare do not make this clean-up fail.
         cleanup("t7", &platform).unwrap();
         let asked = server.join().unwrap();
         let place = |what: &str| asked.iter().position(|line| line.contains(what));
@@ -379,12 +383,12 @@ fn what_cannot_be_removed_keeps_nothing_else() {
             let asked_first = place(other).is_some_and(|other| other < own);
             assert!(!asked_first, "{asked:#?}");
         }
-        // Who is not gone can be found by its user.
+        // The user stays, so that the leftovers can be found.
         assert_eq!(place("DELETE /api/users/burst.1.stuck"), None);
     });
 }
 
-/// A server that has much to do answers too late, or that it cannot: it is asked again.
+/// A busy server answers too late, or with an error: the request is repeated.
 #[test]
 fn what_cannot_be_removed_at_once_is_tried_again() {
     under_watchdog(|| {
@@ -407,7 +411,8 @@ fn what_cannot_be_removed_at_once_is_tried_again() {
     });
 }
 
-/// Of one that is over another pack is let in while whoever cleans up is at it: the virtual host is his, too.
+/// A pack of a flare that is over is admitted while a clean-up runs: the virtual host belongs to
+/// it, too.
 #[test]
 fn a_pack_that_is_let_in_meanwhile_keeps_its_virtual_host() {
     under_watchdog(|| {

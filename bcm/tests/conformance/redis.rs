@@ -1,4 +1,4 @@
-//! What the Redis backends have beyond the suite: keys that expire and are deleted, and a server that can fail.
+//! Tests for the Redis backends only: keys that expire and are deleted, and a server that can fail.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ pub fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> 
     testing::packs(sizes, backend, configure).unwrap()
 }
 
-/// Everybody talks to everybody.
+/// Every worker exchanges messages with every other.
 pub fn exchange(packs: &[Pack]) {
     let results = testing::run_on(packs, |worker| {
         let me = worker.worker_id();
@@ -54,7 +54,7 @@ pub fn exchange(packs: &[Pack]) {
     assert_eq!(results, vec![Ok(()); 3]);
 }
 
-/// Bytes clients have sent to the server.
+/// The number of bytes that clients have sent to the server.
 fn written(server: &Redis) -> u64 {
     let info: String = server.ask(&["INFO", "stats"]);
     let field = "total_net_input_bytes:";
@@ -73,13 +73,13 @@ on_both! {
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f*1", &[1, 1, 1]);
             let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-            // Pack 2 is not connected any more, so that what is sent to it stays on the server.
+            // Pack 2 is disconnected, so that what is sent to it stays on the server.
             packs[2].close();
             workers[0].send(pattern(5000, 0, 2), 2).unwrap();
             workers[1].send(1u8, 2).unwrap();
             let _ = workers[0].broadcast(Some(pattern(50_000, 0, 0)), 0);
 
-            // One of them is made by the pack that reads the broadcast.
+            // The pack that reads the broadcast creates one of them.
             eventually("no broadcast is there", || {
                 let keys = server.keys();
                 keys.iter().any(|key| key.starts_with("burst:f*1:cast:0:"))
@@ -357,8 +357,8 @@ on_both! {
 fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
     let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
     under_watchdog(move || {
-        // Until the server is there again, who connects waits here. It would be refused otherwise, for longer than a flare
-        // bears where a server takes its time to start.
+        // Until the server is up again, new connections wait here. Otherwise they would be refused,
+        // for longer than a flare tolerates if the server starts slowly.
         let proxy = Proxy::to(server.port());
         let mut backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
         backend.recovery = Some(Duration::from_secs(60));

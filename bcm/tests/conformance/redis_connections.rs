@@ -1,4 +1,4 @@
-//! Connections to Redis: those that break, those that a group keeps, and those that are encrypted.
+//! Connections to Redis: broken ones, those that a group keeps, and encrypted ones.
 
 use std::time::{Duration, Instant};
 
@@ -62,10 +62,10 @@ on_both! {
                 drop(packs);
                 cleanup(flare_id, &platform).unwrap();
                 let mut left = server.keys();
-                // Until the group ends it is known which flares it had.
+                // The group's flares are on record until the group ends.
                 left.retain(|key| key != "burst.flares.g" && !key.ends_with(":late"));
                 assert_eq!(left, Vec::<String>::new(), "after {flare_id}");
-                // Its packs wait for the next flare, and whatever they left behind may write.
+                // Its packs wait for the next flare, and code they left running may still write.
                 let late = format!("burst:{flare_id}:late");
                 redis::cmd("SET").arg(late).arg("for ever").exec(&mut connection).unwrap();
                 last = Some(issued);
@@ -73,7 +73,7 @@ on_both! {
                     first = proxy.accepted();
                 }
             }
-            // Those of a pack that did not come back in time, on a busy machine, have connected again.
+            // On a busy machine, a pack that did not come back in time has connected again.
             let again = proxy.accepted() - first;
             assert!(again < (flares.len() - 1) * first / 2, "{again} connections after {first}");
             assert_eq!(server.ask::<Vec<String>>(&["ACL", "USERS"]).len(), 2);
@@ -126,7 +126,7 @@ on_both! {
             let proxy = Proxy::to(server.port());
             let backend = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
             let packs = testing::packs(&[1, 1], &backend, |_| {}).unwrap();
-            // What reads from a list must not be cut.
+            // Connections that read from a list must not be cut.
             let keep = proxy.accepted();
             let results = testing::run_on(&packs, |worker| {
                 for round in 0..200u32 {
@@ -199,7 +199,7 @@ fn connections_may_be_encrypted() {
             let backend = BackendConfig::new(kind).with_uri(&uri);
             only_a_server_with_a_certificate_is_talked_to(&backend, &certificate.pem);
         }
-        // The flare's own user talks to the same server in the same way.
+        // The flare's own user reaches the same server in the same way.
         let platform = BackendConfig::new("redis-list").with_uri(&uri);
         let platform = platform.with_ca(&certificate.pem);
         let own = issue_credentials(&CredentialRequest::new("own", &"secret".into()), &platform)

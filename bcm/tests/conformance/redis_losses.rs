@@ -1,4 +1,5 @@
-//! Redis that loses what it was given, under flares with users of their own: it drops keys, restarts, fails over.
+//! Redis servers that lose data, under flares with users of their own: a server drops keys,
+//! restarts, or fails over.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use crate::proxy::Proxy;
 use crate::redis_tenants::{KINDS, exchange, fails, issue, packs};
 use burst_test_servers::Redis;
 
-/// Nobody asks a server during a flare whether it began to drop messages; then some never come.
+/// During a flare no pack checks whether the server has begun to drop messages; then some never
+/// arrive.
 #[test]
 fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
     const LIMIT: Duration = Duration::from_secs(3);
@@ -43,7 +45,7 @@ fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
     }
 }
 
-/// Its flare's user is not known to a server that was restarted.
+/// A restarted server does not know the flare's user.
 #[test]
 fn a_restarted_server_fails_its_flares_and_serves_the_next() {
     for kind in KINDS {
@@ -52,7 +54,7 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
             let proxy = Proxy::to(server.port());
             let platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
             let mut patient = issue(&platform, "r1").unwrap();
-            // A server that takes its time to start.
+            // A server may take long to start.
             patient.recovery = Some(Duration::from_secs(60));
             let running = packs(&patient, "r1", &[1, 1, 1]);
             let blocked = running[0].communicators().remove(0);
@@ -81,7 +83,7 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
     }
 }
 
-/// A server that is just starting anew may be asked what the platform asks for a flare.
+/// The platform's requests for a flare succeed while the server is just restarting.
 #[test]
 fn a_server_that_comes_back_lets_in_and_cleans_up() {
     for kind in KINDS {
@@ -115,7 +117,7 @@ fn a_server_that_comes_back_lets_in_and_cleans_up() {
     }
 }
 
-/// A replica takes over, with everything or without what was said last; users are never copied.
+/// A replica takes over, with or without the latest data; users are never copied.
 #[test]
 fn a_failover_fails_its_flares_and_serves_the_next() {
     for kind in KINDS {
@@ -148,7 +150,7 @@ fn a_failover_fails_its_flares_and_serves_the_next() {
     }
 }
 
-/// What a replica had not been told yet is lost, and that is noticed: no worker waits for it.
+/// Data that has not reached the replica is lost, and that is noticed: no worker waits for it.
 #[test]
 fn what_a_failover_has_lost_is_noticed() {
     let mut master = Redis::start();
@@ -166,7 +168,7 @@ fn what_a_failover_has_lost_is_noticed() {
         let packs = packs.unwrap();
         assert_eq!(exchange(&packs, 3), vec![Ok(()); 2]);
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-        // The replica has every sign of life so far, and the message is confirmed to its sender.
+        // The replica has every heartbeat so far, and the message is confirmed to its sender.
         receiving.hold();
         replica.ask::<()>(&["REPLICAOF", "NO", "ONE"]);
         workers[0].send(pattern(9000, 0, 1), 1).unwrap();
@@ -174,7 +176,7 @@ fn what_a_failover_has_lost_is_noticed() {
             proxy.redirect(replica.port());
         }
         master.kill();
-        // With what was held.
+        // Together with what it held.
         receiving.cut();
         receiving.release();
         let begun = Instant::now();

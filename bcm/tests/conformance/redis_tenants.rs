@@ -1,5 +1,5 @@
-//! Redis as tenants share it: what a flare's user may do there, servers that no flare may be let
-//! in by, and workers that spoil the keys of their own flare.
+//! Redis shared by tenants: what a flare's user may do there, servers on which flares are refused,
+//! and workers that corrupt the keys of their own flare.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -13,7 +13,7 @@ use burst_test_servers::Redis;
 
 pub const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
 
-/// What is always allowed: to say who one is, and to go.
+/// Commands that are always allowed: to identify oneself, and to leave.
 const ALWAYS: [&str; 4] = ["auth", "hello", "quit", "reset"];
 const ALLOWED: [&str; 17] = [
     "blpop",
@@ -36,7 +36,7 @@ const ALLOWED: [&str; 17] = [
 ];
 
 pub fn issue(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
-    // Its user ends soon after that, which no test may outlive.
+    // Its user expires soon after that, which no test may outlive.
     let end = SystemTime::now() + Duration::from_secs(3600);
     issue_until(platform, flare_id, end)
 }
@@ -59,7 +59,7 @@ pub fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> 
     testing::packs(sizes, backend, configure).unwrap()
 }
 
-/// Everybody talks to everybody, for so many rounds; what arrives is right.
+/// Every worker exchanges messages with every other, for so many rounds, and checks what arrives.
 pub fn exchange(packs: &[Pack], rounds: u32) -> Vec<Result<(), Error>> {
     testing::run_on(packs, |worker| {
         let (me, all) = (worker.worker_id(), worker.burst_size());
@@ -95,7 +95,7 @@ fn is_refusal(answer: &Result<(), String>) -> bool {
     error.is_some_and(|error| error.contains("NOPERM") || error.contains("permission"))
 }
 
-/// Whom the flare's failure blames, and with what it fails within so long.
+/// Checks that the flare fails within the limit, and returns the failure's message.
 pub fn fails(packs: &[Pack], limit: Duration) -> String {
     let begun = Instant::now();
     let results = exchange(packs, 100_000);
@@ -116,7 +116,7 @@ pub fn fails(packs: &[Pack], limit: Duration) -> String {
 
 #[test]
 fn of_all_commands_a_flare_has_those_that_carry_messages() {
-    // Those that nobody has by default are refused before rights are looked at.
+    // Commands that are disabled by default would be refused before rights are checked.
     let server = Redis::with(&[
         "--enable-debug-command",
         "yes",
@@ -129,18 +129,18 @@ fn of_all_commands_a_flare_has_those_that_carry_messages() {
         let commands: Vec<String> = server.ask(&["COMMAND", "LIST"]);
         assert!(commands.len() > 200, "{commands:?}");
         for command in &commands {
-            // Those with others behind them are names and no commands.
+            // Commands with subcommands are only names.
             let container = format!("{command}|");
             if ALWAYS.contains(&&**command) || commands.iter().any(|c| c.starts_with(&container)) {
                 continue;
             }
-            // Enough arguments for the server to look at the user's rights.
+            // Enough arguments for the server to check the user's rights.
             let known: redis::Value = server.ask(&["COMMAND", "INFO", command]);
             let mut words: Vec<&str> = command.split('|').collect();
             while words.len() < arity(&known) {
                 words.push("burst:own:0");
             }
-            // One that listens takes few commands.
+            // A subscribed connection accepts few commands.
             let answer = say(&mut connection(&own), &words);
             let allowed = ALLOWED.contains(&&**command);
             assert_eq!(is_refusal(&answer), !allowed, "{words:?}: {answer:?}");
@@ -174,7 +174,7 @@ fn of_all_commands_a_flare_has_those_that_carry_messages() {
     });
 }
 
-/// How many words a command has at least, its name among them.
+/// The least number of words of a command, its name included.
 fn arity(known: &redis::Value) -> usize {
     let redis::Value::Array(commands) = known else {
         panic!("{known:?}");
@@ -203,7 +203,7 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
             let mut there = 0;
             for other in 0..16 {
                 match say(&mut connection, &["SELECT", &other.to_string()]) {
-                    // Where its connection begins, and where its messages are.
+                    // The database in which its connection begins, and that of its messages.
                     Ok(()) => assert_eq!(other, database),
                     refused => assert!(is_refusal(&refused), "{other}: {refused:?}"),
                 }
@@ -212,7 +212,7 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
                 there += 1;
             }
             assert_eq!(there, 16);
-            // Where every connection begins.
+            // The database in which every connection begins.
             let begin = own
                 .uri
                 .as_ref()
@@ -228,7 +228,7 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
     });
 }
 
-/// Each is told how much time is left, and knows by its own clock when that will have gone by.
+/// Each pack learns how much time is left, and computes the end by its own clock.
 #[test]
 fn packs_that_know_the_flares_end_a_second_apart_meet() {
     let server = Redis::start();
@@ -273,7 +273,7 @@ fn a_server_that_lets_in_whoever_asks_is_refused() {
             let shared = backend.clone().with_shared_credentials();
             assert_eq!(issue(&shared, "own").unwrap(), shared);
         }
-        // Who may do nothing harms nobody.
+        // A user without rights does no harm.
         let mut admin = connection(&platform);
         say(&mut admin, &["ACL", "SETUSER", "default", "-@all", "+ping"]).unwrap();
         let own = issue(&platform, "own").unwrap();
@@ -307,7 +307,7 @@ fn a_server_that_drops_messages_is_refused() {
     });
 }
 
-/// The keys of a flare of three packs, and what makes values of the wrong kind of them.
+/// Commands that turn keys of a flare of three packs into values of the wrong kind.
 fn spoilers(kind: &str) -> Vec<Vec<&'static str>> {
     let lists: &[&str] = &[
         "SET burst:own:pack:1 x",
@@ -353,7 +353,7 @@ fn spoiled_keys_fail_their_flare_alone() {
                 std::thread::scope(|scope| {
                     let spoiling = scope.spawn(|| {
                         while running[0].communicators()[0].check().is_ok() {
-                            // Until the flare has failed: it may put the key right again.
+                            // Until the flare has failed: it may repair the key.
                             if say(&mut hostile, &words).is_err() {
                                 say(&mut hostile, &["DEL", key]).unwrap();
                             }

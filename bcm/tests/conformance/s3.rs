@@ -1,4 +1,4 @@
-//! What only `s3` has: objects that are deleted, requests that are counted, and a service that can
+//! Tests for `s3` only: objects that are deleted, requests that are counted, and a service that can
 //! fail.
 
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn config(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
 }
 
-/// Runs a test of connections to the server, which a proxy holds up and cuts.
+/// Runs a test of connections to the server, which a proxy holds and cuts.
 fn behind_a_proxy(test: impl FnOnce(BackendConfig, &Proxy) + Send + 'static) {
     let server = S3Server::shared();
     under_watchdog(move || {
@@ -57,7 +57,7 @@ fn everything_is_under_the_flare_and_is_deleted() {
         cleanup("o1", &config(server)).unwrap();
         assert_eq!(server.objects("some/where/burst/o1/"), Vec::<String>::new());
         cleanup("o1", &config(server)).unwrap();
-        // The flare whose name begins like this one's is as it was.
+        // The flare whose name begins like this one's is unchanged.
         assert_eq!(other[1].communicators()[0].recv::<u8>(0), Ok(1));
         drop(other);
         cleanup("o1-other", &config(server)).unwrap();
@@ -103,10 +103,10 @@ fn requests_per_message_are_as_documented() {
         };
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
         assert_eq!(puts(&|| workers[0].send(vec![1u8; 1000], 1).unwrap()), 1);
-        // Two chunks of 4 MiB: one object for each, and what announces them.
+        // Two chunks of 4 MiB: one object for each, and one that announces them.
         assert_eq!(puts(&|| workers[0].send(vec![1u8; 8 << 20], 1).unwrap()), 3);
-        // More than 32 MiB are announced twice, the first time before the rest is stored; where that takes
-        // so long to be said that the rest is stored meanwhile, both are said at once.
+        // More than 32 MiB are announced in two parts, the first before the rest is stored; if the
+        // first announcement takes until the rest is stored, both are written together.
         let large = puts(&|| workers[0].send(vec![1u8; 36 << 20], 1).unwrap());
         assert!((10..=11).contains(&large), "{large}");
         let root = puts(&|| {
@@ -163,7 +163,7 @@ fn a_request_that_took_long_is_made_again_too() {
         std::thread::scope(|scope| {
             let sending = scope.spawn(|| workers[0].send(pattern(100_000, 0, 1), 1));
             eventually("nothing is on its way", || proxy.holds());
-            // Longer than one that fails is made again from its begin on.
+            // Longer than a failing request is repeated, counted from its start.
             std::thread::sleep(Duration::from_millis(1500));
             proxy.cut();
             proxy.release();
@@ -180,7 +180,7 @@ fn a_service_that_is_too_busy_to_take_a_connection_at_once_is_waited_for() {
         let crowd = proxy.crowd();
         std::thread::scope(|scope| {
             let packs = scope.spawn(|| packs(&backend, "o5", &[1, 1]));
-            // Longer than it takes until what was dropped is sent again.
+            // Longer than it takes until a dropped packet is sent again.
             std::thread::sleep(Duration::from_millis(1100));
             proxy.release();
             let packs = packs.join().unwrap();

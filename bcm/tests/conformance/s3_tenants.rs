@@ -1,4 +1,5 @@
-//! S3 as tenants share it: a flare has no credentials, and what it asks for is signed where they are.
+//! S3 shared by tenants: a flare has no credentials, and its requests are signed where they are
+//! kept.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -43,7 +44,7 @@ fn exchange(packs: &[Pack]) {
     assert!(results.iter().all(Result::is_ok), "{results:?}");
 }
 
-/// Who signs, and what one has to show there.
+/// The signer's address, and the token it requires.
 fn signer(given: &IssuedBackend) -> (String, String) {
     let uri = given.backend.uri.as_deref().unwrap();
     let (flare, signer) = uri.split_once("?signer=").unwrap();
@@ -51,11 +52,11 @@ fn signer(given: &IssuedBackend) -> (String, String) {
     (signer.to_owned(), token.to_owned())
 }
 
-/// The URL, or why there is none.
+/// Returns the URL, or the reason for refusing it.
 fn ask(signer: &str, question: &str) -> Result<String, String> {
     let address = SocketAddr::from_abstract_name(signer).unwrap();
     let mut stream = UnixStream::connect_addr(&address).map_err(|error| error.to_string())?;
-    // It may hang up before it has heard everything.
+    // The signer may hang up before it has read everything.
     let _ = stream.write_all(question.as_bytes());
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut answer = String::new();
@@ -140,7 +141,7 @@ fn a_service_is_asked_once_for_what_it_obeys_and_keeps_nothing_of_it() {
         let puts = || server.requests().get("PUT").copied().unwrap_or(0);
         let _first = issue(&server, "u6");
         assert_eq!(server.objects(""), Vec::<String>::new());
-        // It was asked to write one object, and to copy it.
+        // The service was asked to write one object, and to copy it.
         assert_eq!(puts(), 2);
         let _second = issue(&server, "u7");
         assert_eq!(puts(), 2);
@@ -155,7 +156,7 @@ fn a_service_need_not_delete_what_it_was_tried_on() {
     });
     under_watchdog(move || {
         let _given = issue(&server, "u8");
-        // It goes with the flare, whose name it has.
+        // It is removed with the flare, under whose name it lies.
         let kept = server.objects("");
         assert!(
             matches!(&kept[..], [one] if one.starts_with("some/where/burst/u8/probe/")),
@@ -181,7 +182,7 @@ fn a_service_that_is_busy_is_asked_again() {
         let (error, puts) = refused(2);
         assert!(error.contains("x-amz-copy-source"), "{error}");
         assert_eq!(puts, 4);
-        // Not for ever, and it is said what was asked.
+        // Not forever, and the error reports what was tested.
         let (error, _) = refused(u32::MAX);
         assert!(
             error.contains("headers that are not signed") && error.contains("503"),
@@ -235,7 +236,7 @@ fn nothing_else_is_signed() {
             "%ff",
         ] {
             let answer = question("PUT", path);
-            // What looks like more than a name may be one: then it is escaped.
+            // A path that looks like more than a name may be one: then it is escaped.
             let escaped = answer
                 .as_ref()
                 .is_ok_and(|url| url.contains("/burst/u2/x%3Facl?X-Amz"));
@@ -251,7 +252,7 @@ fn nothing_else_is_signed() {
             assert!(ask(&signer, wrong).is_err(), "{wrong:.9}");
         }
 
-        // What was signed is good for that alone.
+        // A signature is valid for that request alone.
         let put = question("PUT", own).unwrap();
         assert_eq!(request("PUT", &put, ""), 200);
         assert_eq!(
@@ -264,7 +265,7 @@ fn nothing_else_is_signed() {
         let copied = "x-amz-copy-source: /messages/some/where/burst/u1/x\r\n";
         assert_eq!(request("PUT", &put, copied), 403);
 
-        // Who asks slowly keeps nobody else waiting.
+        // Slow clients keep nobody else waiting.
         let address = SocketAddr::from_abstract_name(&signer).unwrap();
         let silent: Vec<_> = (0..20)
             .map(|_| UnixStream::connect_addr(&address).unwrap())

@@ -1,5 +1,5 @@
-//! The second flare of the same packs, over the connections of the first. What it must do like any
-//! other is in the suite; here is what only it has.
+//! The second flare of the same packs, over the connections of the first. The suite covers what it
+//! has in common with any other flare; these tests cover the rest.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use crate::proxy::Proxy;
 
 const PACKS: u32 = 3;
 
-/// Packs of one worker each that talk over TCP, each with a proxy before it.
+/// Packs of one worker each that communicate over TCP, each with a proxy in front of it.
 struct Proxied {
     packs: Vec<Pack>,
     proxies: Vec<Proxy>,
@@ -23,9 +23,9 @@ fn config(flare: &str, pack: u32) -> PackConfig {
     let topology = Topology::new(&[1; PACKS as usize]).unwrap();
     let mut config = PackConfig::new(flare, PackId(pack), topology);
     config.backend = BackendConfig::new("direct").with_uri("tcp:");
-    // Whatever is given up is given up in the middle of a frame.
+    // Anything that is given up is given up in the middle of a frame.
     config.backend.chunk_size = Some(64 << 20);
-    // Each flare has its own.
+    // Each flare has its own secret.
     config.secret = flare.into();
     config.operation_timeout = OPERATION_TIMEOUT;
     config
@@ -49,7 +49,7 @@ impl Proxied {
         proxied
     }
 
-    /// In their second flare.
+    /// The packs in their second flare.
     fn second() -> Self {
         let mut proxied = Self::first();
         proxied.exchange();
@@ -88,7 +88,7 @@ impl Proxied {
         self.packs[pack].communicators().remove(0)
     }
 
-    /// Everybody talks to everybody.
+    /// Every worker exchanges messages with every other.
     fn exchange(&self) {
         let results = testing::run_on(&self.packs, |worker| {
             let all = 0..worker.burst_size();
@@ -114,7 +114,7 @@ impl Proxied {
     }
 }
 
-/// The second flare and some more of the same packs, whose server is behind a proxy. In the last
+/// Runs a second flare and some more on the same packs, whose server is behind a proxy. In the last
 /// one a pack leaves early.
 pub fn stays_connected(backend: &BackendConfig, proxy: &Proxy) {
     let (mut kept, mut first) = (Vec::new(), None);
@@ -142,13 +142,13 @@ pub fn stays_connected(backend: &BackendConfig, proxy: &Proxy) {
         kept = packs.iter().map(Pack::leave).collect();
         first.get_or_insert(proxy.accepted());
     }
-    // A client may make one more when it has much to do at once.
+    // A client may open one more when it is busy.
     let (all, first) = (proxy.accepted(), first.unwrap());
     assert!(all < 2 * first, "{first} in the first flare, {all} in all");
 }
 
-/// The second flare of packs whose connections fell silent while they rested: nobody hung up, but
-/// nothing comes through any more.
+/// Runs a second flare on packs whose connections fell silent while they rested: nobody hung up,
+/// but nothing gets through any more.
 pub fn replaces_silent_connections(backend: &BackendConfig, proxy: &Proxy) {
     let exchange = |packs: &[Pack]| {
         let results = testing::run_on(packs, |worker| {
@@ -172,7 +172,7 @@ fn nothing_is_dialled() {
         let first = proxied.accepted();
         proxied.next("second");
         proxied.exchange();
-        // All that the first flare begins has been done by now: what watches may have looked for the others.
+        // Everything the first flare started is done: watches may have probed the other packs.
         let second = proxied.accepted();
         assert!(second - first <= first, "{second} after {first}");
         let more = ["third", "fourth", "fifth", "sixth"];
@@ -180,7 +180,7 @@ fn nothing_is_dialled() {
             proxied.next(flare);
             proxied.exchange();
         }
-        // The middle of the watch may have looked for the others once, while they dialled it.
+        // The middle of the watch may have probed the others once, while they dialled it.
         let dialled = proxied.accepted() - second;
         assert!(dialled < more.len(), "{dialled} after {second}");
     });
@@ -202,9 +202,9 @@ fn what_comes_late_of_the_first_flare_is_dropped() {
         proxied.proxies[1].release();
         let received = proxied.worker(1).recv::<String>(0);
         assert_eq!(received.as_deref(), Ok("of the second"));
-        // Nor was its goodbye taken for one to this flare.
+        // Its goodbye was not taken for one of this flare either.
         proxied.exchange();
-        // And once that has come, the connections count as any other.
+        // Once that has arrived, the connections count like any other.
         proxied.lose(1);
     });
 }
@@ -215,7 +215,7 @@ fn what_is_given_up_with_the_first_flare_does_not_harm_the_second() {
         let mut proxied = Proxied::first();
         proxied.exchange();
         proxied.proxies[1].hold();
-        // More than fits on the way: the pack leaves in the middle of it.
+        // More than fits into the connection: the pack leaves in the middle of it.
         let sending = proxied
             .worker(0)
             .isend(vec![7_u8; 32 << 20], 1, Tag(1))
@@ -226,7 +226,7 @@ fn what_is_given_up_with_the_first_flare_does_not_harm_the_second() {
         proxied.join_next("second", kept);
         proxied.start();
         proxied.proxies[1].release();
-        // For longer than a pack has whose connection has ended without a word.
+        // For longer than a pack is given after its connection ended without a goodbye.
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_secs(1) {
             proxied.exchange();
@@ -239,14 +239,14 @@ fn a_pack_that_leaves_while_it_sends_has_left() {
     under_watchdog(|| {
         let proxied = Proxied::first();
         proxied.proxies[1].hold();
-        // Nothing has gone this way before: it is being dialled.
+        // Nothing was sent this way before: it is being dialled.
         let sending = proxied.worker(0).isend(7_u8, 1, Tag(1)).unwrap();
         eventually("it is being dialled", || proxied.proxies[1].holds());
         let _kept = proxied.packs[0].leave();
         proxied.proxies[1].release();
         assert_eq!(sending.wait(), Ok(()));
         let late = proxied.worker(1);
-        // On a busy machine it may be too late for what was sent.
+        // On a busy machine the message may arrive too late.
         let error = loop {
             match late.recv_tagged::<u8>(0, Tag(1)) {
                 Ok(value) => assert_eq!(value, 7),
@@ -279,7 +279,7 @@ fn a_pack_whose_connections_break_is_lost() {
     under_watchdog(|| {
         for pack in 0..PACKS as usize {
             let proxied = Proxied::second();
-            // The middle has been dialled by the others, who hear nothing of it any more.
+            // The others have dialled the middle, but no longer hear anything from it.
             proxied.lose(pack);
         }
     });
@@ -294,8 +294,8 @@ fn packs_that_rest_hang_up_when_their_connections_are_dropped() {
         drop(proxied.leave());
         promised(Duration::from_secs(1), begun);
         let endpoint = proxied.packs[0].endpoint().unwrap();
-        // A process that is just being started by another test may have a copy of the listener until it runs its own
-        // program.
+        // A process that another test is just starting may have a copy of the listener until it
+        // executes its own program.
         eventually("somebody listens still", || {
             std::net::TcpStream::connect(&endpoint).is_err()
         });
@@ -308,7 +308,7 @@ fn packs_that_are_somewhere_else_do_not_meet() {
         let mut proxied = Proxied::first();
         proxied.exchange();
         let mut kept = proxied.leave();
-        // One has lost what it kept, and listens anew.
+        // One pack has lost what it kept, and listens again.
         kept[1] = None;
         proxied.join_next("second", kept);
         let mut endpoints = proxied.endpoints();

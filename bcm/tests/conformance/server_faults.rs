@@ -1,8 +1,7 @@
-//! What a flare goes through when its server, or the way to it, fails: the same for every backend
-//! that has one.
+//! Tests of flares whose server, or the way to it, fails: the same for every backend with a server.
 //!
-//! Faults come at points of the work and never after a time, so that a test is the same one on a
-//! quick machine and on a slow one.
+//! Faults are injected at points of the work and never after a time, so that a test is the same on
+//! a fast machine and on a slow one.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,12 +15,12 @@ use burst_test_servers::Signal;
 use crate::harness::{WATCHDOG, pattern, promised};
 use crate::proxy::Proxy;
 
-/// How long a server stands still that goes on afterwards.
+/// How long a server stands still before it continues.
 const PAUSE: Duration = Duration::from_millis(700);
-/// Longer than anything but the server's silence may take.
+/// Longer than anything may take, except a server's silence.
 pub const LONG_PAUSE: Duration = Duration::from_millis(3_500);
 
-/// Blocked workers are told within a second, and a send to a dead server is never a success.
+/// Blocked workers learn of it within a second, and a send to a dead server never succeeds.
 pub fn a_server_that_dies_fails_the_flare(
     backend: &BackendConfig,
     secret: &str,
@@ -51,7 +50,7 @@ pub fn a_server_that_dies_fails_the_flare(
     promised(Duration::from_secs(5), begun);
 }
 
-/// Work goes on after pauses, and ends at its deadline when the server does not.
+/// Work continues after pauses, and ends at its deadline if the server does not continue.
 pub fn a_server_that_stands_still_holds_up_work(
     backend: &BackendConfig,
     signal: impl Fn(Signal) + Sync,
@@ -86,7 +85,8 @@ pub fn a_server_that_stands_still_holds_up_work(
     promised(limit, begun);
 }
 
-/// Of three packs one has ended meanwhile: it is not taken for dead when the server goes on.
+/// One of three packs ends while the server stands still: it is not taken for dead when the server
+/// continues.
 pub fn a_pack_that_leaves_while_the_server_stands_still_is_not_lost(
     backend: &BackendConfig,
     signal: impl Fn(Signal) + Sync,
@@ -103,7 +103,7 @@ pub fn a_pack_that_leaves_while_the_server_stands_still_is_not_lost(
         });
         drop(leaving);
     });
-    // For longer than it takes to miss one.
+    // For longer than it takes to detect a lost pack.
     let begun = Instant::now();
     while begun.elapsed() < 2 * LONG_PAUSE {
         let results = testing::run_on(&packs, |worker| {
@@ -115,7 +115,8 @@ pub fn a_pack_that_leaves_while_the_server_stands_still_is_not_lost(
     }
 }
 
-/// Who joins, asks for room or answers waits for a server that stands still; who is told to end does not.
+/// Workers that join, ask for room or answer wait for a server that stands still; one that is asked
+/// to end does not.
 pub fn a_server_that_stands_still_holds_up_who_asks(
     backend: &BackendConfig,
     signal: impl Fn(Signal) + Sync,
@@ -133,7 +134,7 @@ pub fn a_server_that_stands_still_holds_up_who_asks(
     let little_room = |config: &mut PackConfig| config.max_bytes_in_flight = 64 << 10;
     let mut packs = Vec::new();
     standing_still(&mut || packs = testing::packs(&[1, 1], backend, little_room).unwrap());
-    // It does not fit until it is received, and so is offered first.
+    // It does not fit into the window, and so is offered first.
     let large = || pattern(1 << 20, 0, 1);
     standing_still(&mut || {
         let results = testing::run_on(&packs, |worker| match worker.worker_id() {
@@ -156,7 +157,7 @@ pub fn a_server_that_stands_still_holds_up_who_asks(
     assert!(matches!(result, Err(Error::Aborted(_))), "{result:?}");
 }
 
-/// Packs that have talked to each other, in whose operations time is short.
+/// Packs that have exchanged messages, with a short timeout for operations.
 fn connected_packs(backend: &BackendConfig, limit: Duration) -> Vec<Pack> {
     let begun = Instant::now();
     loop {
@@ -166,15 +167,15 @@ fn connected_packs(backend: &BackendConfig, limit: Duration) -> Vec<Pack> {
         if results.iter().all(Result::is_ok) {
             return packs;
         }
-        // On a busy machine the time may have been too short for this already.
+        // On a busy machine even this may have timed out.
         assert!(begun.elapsed() < WATCHDOG / 2, "{results:?}");
     }
 }
 
-/// All connections are cut again and again, with whatever is on its way in them.
+/// Cuts all connections again and again, with whatever is on its way in them.
 pub fn work_goes_on_while_connections_are_cut(backend: &BackendConfig, proxy: &Proxy) {
     let mut backend = backend.clone();
-    // The server is there all the time: it is a busy machine that takes long to connect again.
+    // The server is up all the time: a busy machine may take long to reconnect.
     backend.recovery = Some(Duration::from_secs(10));
     let packs = testing::packs(&[2, 1, 2], &backend, |_| {}).unwrap();
     let before = proxy.accepted();
@@ -198,14 +199,14 @@ pub fn work_goes_on_while_connections_are_cut(backend: &BackendConfig, proxy: &P
     assert!(proxy.accepted() >= before + 8, "it was not cut");
 }
 
-/// The error says what the server said, and not what it was told.
+/// The error contains the server's reason, and not the credentials.
 pub fn wrong_credentials_are_refused(backend: &BackendConfig, wrong: &str, says: &str) {
     let error = testing::packs(&[1, 1], backend, |_| {}).unwrap_err();
     assert!(error.to_string().contains(says), "{error}");
     assert!(!format!("{error} {error:?}").contains(wrong), "{error}");
 }
 
-/// Every worker has something for every other.
+/// Every worker sends something to every other.
 fn exchange(worker: &Communicator, round: u32) -> Result<(), Error> {
     let (me, size) = (worker.worker_id(), worker.burst_size());
     let values = (0..size).map(|to| pattern(60_000, me, to + round));
@@ -215,8 +216,8 @@ fn exchange(worker: &Communicator, round: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Messages go through to a server with this authority's certificate, and none to one without or
-/// to one of another name.
+/// Messages reach a server with this authority's certificate, but not a server without one or with
+/// another name.
 #[cfg(feature = "tls")]
 pub fn only_a_server_with_a_certificate_is_talked_to(backend: &BackendConfig, ca: &str) {
     let trusting = backend.clone().with_ca(ca);

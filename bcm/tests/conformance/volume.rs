@@ -1,13 +1,13 @@
-//! What goes between packs, by the library's own count: the larger the packs, the less.
+//! Traffic between packs, by the library's own count: the larger the packs, the less.
 
 use burst_bcm::{BackendConfig, Communicator, Error, Pack, testing};
 
 const WORKERS: u32 = 12;
-/// Too long to travel in company.
+/// Too long to be bundled.
 const BYTES: usize = 100_000;
 
-/// Bytes that go between packs of this size in one operation, by the senders' count and by the
-/// receivers'.
+/// The bytes that go between packs of this size in one operation, as counted by the senders and by
+/// the receivers.
 fn remote_bytes(
     granularity: u32,
     operation: impl Fn(&Communicator) -> Result<(), Error> + Sync,

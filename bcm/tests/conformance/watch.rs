@@ -49,9 +49,9 @@ fn pack_in_a_process() {
     let _ = me.recv::<u8>(me.worker_id());
 }
 
-/// Pack `dying` is killed after the packs `leaving` have left: all others are told long before
-/// their operations time out, though none of them is connected to it but for the watch. (That it
-/// is within a second is held by the whole-system tests, which run undisturbed.)
+/// Pack `dying` is killed after the packs `leaving` have left: all others learn of it long before
+/// their operations time out, though none of them is connected to it except by the watch. (The
+/// whole-system tests, which run undisturbed, check that it takes less than a second.)
 fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
     let leaving = leaving.to_vec();
     let mut process = TestProcess::start("watch::pack_in_a_process", dying);
@@ -77,7 +77,7 @@ fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
             for worker in &workers {
                 let killed: &OnceLock<Instant> = &killed;
                 scope.spawn(move || {
-                    // They wait for themselves, each for something that never comes.
+                    // Each waits for itself, for a message that never arrives.
                     let error = worker.recv::<u8>(worker.worker_id()).unwrap_err();
                     assert!(killed.wait().elapsed() < OPERATION_TIMEOUT / 2);
                     let Error::Aborted(failure) = error else {
@@ -136,7 +136,7 @@ fn a_pack_that_cannot_be_reached_is_lost() {
         for pack in [0, 2, 3] {
             packs[pack].start(endpoints.clone()).unwrap();
         }
-        // One is told by whoever notices, the others by it.
+        // One pack learns it from the pack that notices, and tells the others.
         std::thread::scope(|scope| {
             for (pack, dest) in [(0, 1), (2, 2)] {
                 let worker = worker(&packs[pack]);
@@ -208,7 +208,7 @@ fn whoever_comes_late_hears_who_has_left() {
         let late = worker(&packs[1]);
         assert!(matches!(late.recv::<u8>(0), Err(Error::Departed { .. })));
         assert!(matches!(late.send(7u8, 0), Err(Error::Departed { .. })));
-        // Nobody has taken it for a loss.
+        // Nobody took it for a loss.
         worker(&packs[2]).send(8u8, 1).unwrap();
         assert_eq!(late.recv::<u8>(2), Ok(8));
     });
@@ -233,7 +233,7 @@ fn a_middle_whose_work_is_short_waits_for_those_that_have_not_dialled_yet() {
             }
             closing.recv().unwrap();
         });
-        // The next one has taken its place, and a failure still reaches everyone.
+        // The next pack has taken its place, and a failure still reaches everyone.
         let failure = burst_bcm::Failure::new(FailureKind::Cancelled, "enough");
         packs[0].abort(failure.clone());
         let told = worker(&packs[1]).recv::<u8>(2);

@@ -1,5 +1,5 @@
-//! How long one message or collective takes, by criterion, which says how it has changed since the
-//! last run. What it is worth beside others is what `bcm-benchmarks` measures.
+//! Measures the time of one message or collective with criterion, which reports the change since
+//! the last run. `bcm-benchmarks` compares the library with others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 
 const SIZES: [usize; 4] = [8, 1 << 10, 64 << 10, 1 << 20];
 
-/// So many rounds of an operation with so many bytes; gives back the time that counts.
+/// Runs an operation on this many bytes for this many rounds, and returns the measured time.
 type Rounds = fn(&Communicator, usize, u64) -> Result<Duration, Error>;
 
-/// Workers by pack, and the backend between them.
+/// The number of workers of each pack, and the backend between the packs.
 #[derive(Clone, Copy)]
 struct Placed {
     name: &'static str,
@@ -42,11 +42,11 @@ const MIXED: Placed = Placed {
 };
 
 impl Placed {
-    /// The time worker 0 takes.
+    /// Returns the time that worker 0 takes.
     fn time(self, operation: Rounds, bytes: usize, rounds: u64) -> Duration {
         let backend = BackendConfig::new(self.backend);
         let results = testing::run(self.packs, &backend, |worker| {
-            // The first one finds no connection and no queue yet.
+            // The first round creates connections and queues, and is not measured.
             operation(worker, bytes, 1)?;
             operation(worker, bytes, rounds)
         });
@@ -54,7 +54,7 @@ impl Placed {
     }
 }
 
-/// There and back, by half: one way.
+/// Measures round trips and returns half of their time.
 fn one_way(worker: &Communicator, bytes: usize, rounds: u64) -> Result<Duration, Error> {
     let me = worker.worker_id();
     let mut value = if me == 0 { vec![1u8; bytes] } else { vec![] };
@@ -103,7 +103,7 @@ fn barrier(worker: &Communicator, _: usize, rounds: u64) -> Result<Duration, Err
     timed(worker, rounds, || || worker.barrier().map(|()| true))
 }
 
-/// From when all have their values until all have their results, for each round.
+/// Measures, for each round, from when all workers have their values until all have their results.
 fn timed<C: FnOnce() -> Result<bool, Error>>(
     worker: &Communicator,
     rounds: u64,

@@ -1,5 +1,5 @@
-//! The reference for RabbitMQ: one client that publishes with confirms on one connection and
-//! acknowledges on another, and does nothing else.
+//! The reference for RabbitMQ: a client that only publishes with confirms on one connection and
+//! acknowledges on another.
 
 use futures_util::StreamExt;
 use lapin::options::{
@@ -12,12 +12,12 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 const QUEUE: &str = "bench";
-/// Bytes that are not confirmed yet.
+/// The maximum number of unconfirmed bytes.
 const AHEAD: usize = 8 << 20;
-/// Messages the server sends ahead of the acknowledgement.
+/// The number of messages that the server sends before it needs an acknowledgement.
 const PREFETCH: u16 = 32;
 
-/// GB/s from the first publish to the last delivery.
+/// Returns GB/s, from the first publish to the last delivery.
 pub fn rate(uri: &str, bytes: usize, chunk: usize) -> f64 {
     let chunks = bytes.div_ceil(chunk);
     let (ready, go) = std::sync::mpsc::channel();

@@ -1,4 +1,4 @@
-//! The reference for S3: one client that stores all chunks, then reads all, and does nothing else.
+//! The reference for S3: a client that only stores all chunks and then reads them.
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt, stream};
@@ -7,10 +7,10 @@ use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
 use std::time::Instant;
 
-/// Requests at once.
+/// The number of concurrent requests.
 const AT_ONCE: usize = 8;
 
-/// GB/s of both one after the other: nothing can be read before it is stored.
+/// Returns GB/s of storing and then reading: nothing can be read before it is stored.
 pub fn rate(uri: &str, bytes: usize, chunk: usize) -> f64 {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,9 +1,9 @@
-//! Collectives over several packs: how long they take and what goes between packs.
+//! Measures collectives over several packs: their time, and the bytes sent between packs.
 
 use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, testing};
 use std::time::{Duration, Instant};
 
-/// An operation, and the bytes one worker has for it.
+/// An operation, and the size of one worker's data for it.
 #[derive(Clone, Copy)]
 pub struct Operation {
     pub name: &'static str,
@@ -12,10 +12,10 @@ pub struct Operation {
     run: fn(&Communicator, usize) -> Result<Instant, Error>,
 }
 
-/// What came of it.
+/// The measurements of an operation.
 pub struct Measured {
     pub milliseconds: Vec<f64>,
-    /// Of one execution, as the library counts them.
+    /// The bytes that one execution sent between packs, as counted by the library.
     pub remote_bytes: u64,
 }
 
@@ -52,7 +52,7 @@ fn ready(worker: &Communicator) -> Result<Instant, Error> {
 }
 
 impl Operation {
-    /// Measures from when the first worker begins until the last one is done.
+    /// Measures from when the first worker begins until the last one has finished.
     pub fn measure(
         &self,
         backend: &BackendConfig,
@@ -75,7 +75,7 @@ impl Operation {
             let times: Vec<_> = times.into_iter().map(|time| time.unwrap()).collect();
             let begun = times.iter().map(|&(begun, _)| begun).min().unwrap();
             let done = times.iter().map(|&(_, done)| done).max().unwrap();
-            // The first one finds no connection yet.
+            // The first sample establishes the connections.
             if sample > 0 {
                 milliseconds.push((done - begun).as_secs_f64() * 1e3);
             }
@@ -93,7 +93,7 @@ impl Operation {
     }
 }
 
-/// Bytes sent to other packs so far. A barrier sends none.
+/// Returns the bytes sent to other packs so far. Barriers do not count.
 fn sent(packs: &[Pack]) -> u64 {
     packs.iter().map(|pack| pack.traffic().bytes_sent).sum()
 }

@@ -1,5 +1,5 @@
-//! One flare in many packs of one machine, each a process: what an all-to-all of all of them costs
-//! each of them.
+//! One flare in many packs of one machine, each a process: measures what an all-to-all between all
+//! of them costs each pack.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -9,25 +9,26 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first argument of a process that is a pack: its number, and how many there are, follow.
+/// The first argument of a process that runs as a pack. Its number and the number of packs follow.
 pub const PACK: &str = "crowd-pack";
 const PACKS: [u32; 3] = [8, 60, 200];
-/// All-to-alls after the first one, in which the packs connect.
+/// The number of all-to-alls after the first one, in which the packs connect.
 const ROUNDS: u32 = 10;
 const BYTES: usize = 1024;
 
-/// What one pack found.
+/// The measurements of one pack.
 #[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
 struct Found {
     first_ms: f64,
     next_ms: f64,
     threads: f64,
     descriptors: f64,
-    /// Memory for each other pack, once all of them are idle again.
+    /// Memory per other pack, once all packs are idle again.
     kib_per_peer: f64,
 }
 
-/// All-to-alls of flares of several sizes; `sizes` instead of the usual ones when there are any.
+/// Measures all-to-alls of flares with these numbers of packs, or with the default ones if `sizes`
+/// is empty.
 pub fn all_to_all(sizes: &[u32], report: &mut Report) {
     for &packs in if sizes.is_empty() { &PACKS } else { sizes } {
         let found = run(packs);
@@ -104,7 +105,7 @@ fn run(packs: u32) -> Vec<Found> {
         .collect()
 }
 
-/// A pack of so many of one worker each.
+/// Runs as one of `packs` packs, with one worker.
 pub fn pack(pack: u32, packs: u32) {
     let topology = Topology::new(&vec![1; packs as usize]).unwrap();
     let mut config = PackConfig::new("crowd", PackId(pack), topology);
@@ -145,7 +146,7 @@ pub fn pack(pack: u32, packs: u32) {
     pack.close();
 }
 
-/// The process's own memory, in KiB.
+/// Returns the process's anonymous memory, in KiB.
 fn memory() -> f64 {
     status("RssAnon")
 }

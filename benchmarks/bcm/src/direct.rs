@@ -1,4 +1,4 @@
-//! Between two packs over `direct`, against a bare connection.
+//! Messages between two packs over `direct`, compared with a bare connection.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -6,7 +6,7 @@ use crate::tcp;
 use burst_bcm::{BackendConfig, testing};
 use std::time::Instant;
 
-/// The backend over TCP only, and as packs of one machine use it.
+/// The backend over TCP only, and with its default for packs of one machine.
 fn ways() -> [(&'static str, BackendConfig); 2] {
     let direct = BackendConfig::new("direct");
     [
@@ -15,7 +15,7 @@ fn ways() -> [(&'static str, BackendConfig); 2] {
     ]
 }
 
-/// One-way time of eight bytes.
+/// Measures the one-way time of eight bytes.
 pub fn latency(turns: usize, report: &mut Report) {
     let (rounds, samples) = (2_000, 10);
     let mut theirs = Vec::new();

@@ -1,11 +1,11 @@
-//! All-to-all between packs, against the same exchange with a message for each pair of workers.
+//! All-to-all between packs, compared with the same exchange by one message per pair of workers.
 
 use crate::report::Report;
 use crate::summary::Summary;
 use burst_bcm::{BackendConfig, Communicator, Error, Tag, testing};
 use std::time::Instant;
 
-/// All-to-alls of several sizes on several topologies.
+/// Measures all-to-alls of several sizes on several topologies.
 pub fn all_to_all(turns: usize, report: &mut Report) {
     let backend = BackendConfig::new("direct");
     for (packs, workers) in [(8, 1), (4, 6), (2, 24)] {
@@ -48,7 +48,7 @@ fn a_message_each(worker: &Communicator, values: Values) -> Result<Values, Error
     requests.into_iter().map(|request| request.wait()).collect()
 }
 
-/// The longest time any worker took, in milliseconds.
+/// Returns the longest time that any worker took, in milliseconds.
 fn times(
     backend: &BackendConfig,
     packs: u32,

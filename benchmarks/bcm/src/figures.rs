@@ -1,4 +1,4 @@
-//! The published figures about messages, on this machine: numbers as CSV, and plots.
+//! Reproduces the published figures about messages on this machine: numbers as CSV, and plots.
 
 use crate::collectives;
 use crate::plot::{Plot, PlotError};
@@ -10,7 +10,7 @@ use burst_bcm::default_chunk_size;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Why a figure could not be kept.
+/// Why a figure could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum FigureError {
     #[error(transparent)]
@@ -41,14 +41,16 @@ struct Latency {
     min_ms: f64,
     median_ms: f64,
     max_ms: f64,
-    /// Less than at granularity 1.
+    /// The reduction compared with granularity 1.
     reduction: f64,
     remote_bytes: u64,
 }
 
-/// Figure 10a: throughput of one message by the size of its chunks, each size `samples` times two.
+/// Figure 10a: throughput of one message by chunk size, with `samples` times two measurements per
+/// size.
 pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Result<(), FigureError> {
-    // What a machine of two cores gets through in minutes, all backends and sizes together.
+    // A load that a machine with two cores completes in minutes, for all backends and sizes
+    // together.
     let load = Load {
         pairs: 1,
         bytes: 512 << 20,
@@ -59,7 +61,7 @@ pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Resul
         let server = Server::of(backend);
         let sizes = [16, 18, 20, 22, 24, 26].map(|shift| 1 << shift);
         let mut series = vec![Vec::new(); sizes.len()];
-        // In turns, so that all sizes see the same machine.
+        // The sizes take turns, so that changes of the machine's load affect all of them.
         for _ in 0..samples {
             for (chunk_size, series) in sizes.iter().zip(&mut series) {
                 let config = server.config(backend).with_chunk_size(*chunk_size);
@@ -84,7 +86,7 @@ pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Resul
     )?)
 }
 
-/// Figure 10b: what as many pairs of workers as there are get through at once.
+/// Figure 10b: total throughput by the number of pairs of workers that send at the same time.
 pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), FigureError> {
     let mut rates = Vec::new();
     for backend in backends {
@@ -112,7 +114,7 @@ pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), 
     Ok(crate::results::write(&results.join("pairs.csv"), &rates)?)
 }
 
-/// Figure 11: how long collectives take, by granularity.
+/// Figure 11: time of collectives by granularity.
 pub fn granularity(samples: usize, results: &Path) -> Result<(), FigureError> {
     let server = Server::of("redis-list");
     let config = server.config("redis-list");
@@ -172,7 +174,7 @@ impl Rate {
     }
 }
 
-/// One line for each backend.
+/// Returns one line per backend.
 fn lines(rates: &[Rate], x: impl Fn(&Rate) -> f64) -> Vec<(String, Vec<(f64, f64)>)> {
     let mut lines = BTreeMap::<_, Vec<_>>::new();
     for rate in rates {
@@ -182,7 +184,7 @@ fn lines(rates: &[Rate], x: impl Fn(&Rate) -> f64) -> Vec<(String, Vec<(f64, f64
     lines.into_iter().collect()
 }
 
-/// A number of bytes as people write it.
+/// Formats a number of bytes with a unit.
 fn bytes(bytes: f64) -> String {
     match bytes / 1024.0 {
         kib if kib < 1024.0 => format!("{kib:.0} KiB"),

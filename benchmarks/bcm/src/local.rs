@@ -1,4 +1,4 @@
-//! Inside one pack, against Open MPI's shared memory.
+//! Messages and collectives inside one pack, compared with Open MPI over shared memory.
 
 use crate::mpi::{self, Times};
 use crate::report::Report;
@@ -10,17 +10,17 @@ use std::time::Instant;
 const MPI: &str = "Open MPI, shared memory";
 const SIZES: [usize; 6] = [8, 1 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
 
-/// What is compared. The names are those of the reference's program.
+/// An operation to compare. The names are those that the reference program uses.
 #[derive(Clone, Copy)]
 pub struct Operation {
     name: &'static str,
-    /// Nanoseconds for a number of workers, bytes, rounds and samples.
+    /// Returns nanoseconds for a number of workers, bytes, rounds and samples.
     measure: fn(u32, usize, u32, usize) -> Vec<f64>,
-    /// Workers, bytes and the largest ratio.
+    /// Workers, bytes and the largest acceptable ratio.
     goals: &'static [(u32, usize, f64)],
 }
 
-/// One-way times between two workers; any others wait in a barrier.
+/// One-way times between two workers; all others wait in a barrier.
 pub const ONE_WAY: Operation = Operation {
     name: "one-way",
     measure: one_way,
@@ -38,7 +38,7 @@ pub const BROADCAST: Operation = Operation {
     goals: &[(8, 64 << 20, 0.001)],
 };
 
-/// So many bytes for each pair.
+/// All-to-all with this many bytes per pair of workers.
 pub const ALL_TO_ALL: Operation = Operation {
     name: "all-to-all",
     measure: |workers, bytes, _, samples| {
@@ -71,7 +71,7 @@ pub const REDUCE: Operation = Operation {
     goals: &[(8, 64 << 20, 0.2)],
 };
 
-/// Alternates between ours and the reference, for two and for eight workers.
+/// Alternates between the library and the reference, for two and for eight workers.
 pub fn against_mpi(operation: Operation, turns: usize, report: &mut Report) {
     for workers in [2, 8] {
         let sizes = SIZES.map(|bytes| {
@@ -109,7 +109,7 @@ fn microseconds(times: &Times, bytes: usize) -> Summary {
     Summary::of(times[&bytes].iter().map(|ns| ns / 1e3).collect())
 }
 
-/// Rounds in a sample and samples in a turn: a moment's worth of each.
+/// Returns rounds per sample and samples per turn, chosen so that a turn is short.
 fn repetitions(bytes: usize) -> (u32, usize) {
     match bytes {
         0..=1024 => (5_000, 20),
@@ -126,10 +126,11 @@ fn on<R: Send>(workers: u32, work: impl Fn(&Communicator) -> Result<R, Error> + 
         .collect()
 }
 
-/// Open MPI binds two processes to two cores; so are two workers.
+/// Pins this thread to a core: Open MPI binds two processes to two cores, so two workers are
+/// pinned, too.
 fn pin(core: u32) {
-    // SAFETY: a set of cores is plain memory for which zeroes are valid, and both calls are given
-    // the one on this thread's stack.
+    // SAFETY: all zeroes are a valid `cpu_set_t`, and both calls get a pointer to one on this
+    // thread's stack, with its size.
     unsafe {
         let mut cores: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(core as usize, &mut cores);
@@ -145,7 +146,7 @@ fn one_way(workers: u32, bytes: usize, rounds: u32, samples: usize) -> Vec<f64> 
             pin(me);
         }
         if me < 2 {
-            // Eight bytes are a number; more are a vector, which moves.
+            // Eight bytes are sent as a number, more as a vector, which is moved.
             let mut vector = vec![0u8; bytes];
             let mut number = 0u64;
             for sample in 0..=samples {
@@ -179,12 +180,12 @@ fn one_way(workers: u32, bytes: usize, rounds: u32, samples: usize) -> Vec<f64> 
     results.swap_remove(0)
 }
 
-/// What a collective leaves behind. Freeing it is no part of the collective.
+/// The value that a collective leaves behind. Freeing it is not part of the measured time.
 type Leftover = Box<dyn Any>;
 /// A collective whose buffers are ready.
 type Prepared = Box<dyn FnOnce(&Communicator) -> Result<Leftover, Error>>;
 
-/// The longest time any worker took for a collective, after a barrier.
+/// Returns the longest time that any worker took for a collective, measured from a barrier.
 fn longest(
     workers: u32,
     samples: usize,
@@ -194,14 +195,14 @@ fn longest(
         let mut times = Vec::new();
         for _ in 0..=samples {
             let collective = prepare(worker);
-            // The first barrier waits for buffers and wakes whoever fell asleep; the second one
-            // finds all awake.
+            // The first barrier waits for buffers and wakes workers that fell asleep. All are awake
+            // at the second one.
             worker.barrier()?;
             worker.barrier()?;
             let start = Instant::now();
             let leftover = collective(worker)?;
             times.push(start.elapsed().as_nanos() as f64);
-            // Nobody cleans up or prepares the next one while another still measures.
+            // No worker cleans up or prepares the next collective while another one still measures.
             worker.barrier()?;
             drop(leftover);
         }

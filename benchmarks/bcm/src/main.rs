@@ -1,8 +1,8 @@
-//! Measures the message-passing library, each figure beside its reference in the same run.
+//! Measures the message-passing library, and a reference for each figure in the same run.
 //!
-//! The references are Open MPI inside one machine's memory; a bare TCP connection and `iperf3`
-//! between packs; and what servers give to clients that do nothing but move the same bytes. Ours
-//! and theirs take turns, so that both see the same machine.
+//! The references are Open MPI over shared memory; a bare TCP connection and `iperf3` between packs;
+//! and, for servers, clients that only move the same bytes. The library and the reference take turns,
+//! so that changes of the machine's load affect both.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod bare_rabbitmq;
@@ -30,24 +30,24 @@ use report::Report;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What to measure, and how often.
+/// Measures the message-passing library and its references.
 #[derive(Parser)]
 struct Options {
-    /// Which measurements; all when none is named.
+    /// The measurements to run; all by default.
     #[arg(value_enum)]
     which: Vec<Measurement>,
-    /// How often ours and the reference take turns.
+    /// How often the library and the reference take turns.
     #[arg(long, default_value_t = 3)]
     turns: usize,
-    /// Which backends are measured, where each is by itself; `bcm.csv` is of all of them.
+    /// The backends to measure separately; `bcm.csv` is written only when all are measured.
     #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(burst_bcm::backends()),
         default_values_t = servers::backends())]
     backends: Vec<String>,
-    /// How many packs a crowd has, instead of the usual sizes.
+    /// The numbers of packs for `crowd`, instead of the default ones.
     #[arg(long, value_delimiter = ',')]
     packs: Vec<u32>,
-    /// Where `bcm.csv`, kept when the whole table was measured, and the figures' numbers and plots
-    /// go.
+    /// The directory for the figures' numbers and plots, and for `bcm.csv`, which is written only when
+    /// the whole table was measured.
     #[arg(long, default_value = "benchmarks/results")]
     results: PathBuf,
 }
@@ -66,9 +66,9 @@ enum Measurement {
     DirectLatency,
     /// One large message between two packs through each backend.
     Throughput,
-    /// The next flare of packs that stay connected, against connecting anew, for each backend.
+    /// The next flare of packs that stay connected, compared with connecting again, for each backend.
     NextFlare,
-    /// All-to-all between packs, against a message per pair.
+    /// All-to-all between packs, compared with one message per pair.
     Exchange,
     /// All-to-all of many packs of one machine, each a process: time, threads and memory.
     Crowd,
@@ -87,7 +87,7 @@ impl Options {
 }
 
 impl Measurement {
-    /// Whether it has files of its own and no rows in the table.
+    /// Whether the measurement has files of its own and no rows in the table.
     fn is_figure(self) -> bool {
         matches!(self, Self::ChunkSizes | Self::Pairs | Self::Granularity)
     }
@@ -154,7 +154,7 @@ fn measure(options: &Options) -> Result<(), figures::FigureError> {
         }
     }
     println!("{report}");
-    // The table is of one run, or it is not kept.
+    // The table is written only if all of it was measured in one run.
     let whole = options.packs.is_empty()
         && options.backends.len() == servers::backends().len()
         && (Measurement::value_variants().iter())

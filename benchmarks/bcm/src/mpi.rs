@@ -9,8 +9,8 @@ use tempfile::TempDir;
 /// Nanoseconds by number of bytes.
 pub type Times = BTreeMap<usize, Vec<f64>>;
 
-/// Runs an operation of `benchmarks/reference/mpi/operations.c` on `ranks` processes, for every
-/// size as many times and with as many repetitions in each as are given with it.
+/// Runs an operation of `benchmarks/reference/mpi/operations.c` on `ranks` processes. Each of
+/// `sizes` is a number of bytes with its rounds per sample and its number of samples.
 pub fn run(operation: &str, ranks: u32, sizes: &[(usize, u32, usize)]) -> Times {
     let output = Command::new("mpirun")
         .args(["--allow-run-as-root", "--oversubscribe", "-n"])

@@ -1,5 +1,5 @@
-//! The next flare of the same packs, as those of a group run it, over the connections they have,
-//! against packs that connect anew for each flare.
+//! The next flare of the same packs over their existing connections, as in a group, compared with
+//! packs that connect again for each flare.
 
 use crate::report::Report;
 use crate::servers::Server;
@@ -9,16 +9,17 @@ use std::time::Instant;
 
 /// Two packs with one worker each.
 const SIZES: [u32; 2] = [1, 1];
-/// What each pack has from its last flare, or nothing.
+/// Each pack's connections from its last flare, if any.
 type ReusableConnections = Vec<Option<Connections>>;
 
-/// From the first pack's joining to the last one's having left, with one message there and back.
+/// Measures from when the first pack joins until the last one has left, with one message there and
+/// back.
 pub fn latency(backend: &str, turns: usize, report: &mut Report) {
     let server = Server::of(backend);
     let config = server.config(backend);
     let (mut anew, mut over) = (Vec::new(), Vec::new());
     let mut reusable = ReusableConnections::new();
-    // The first one has nothing to join over.
+    // The first flare has no connections to reuse.
     flare(&config, &mut reusable, true);
     for _ in 0..turns * 20 {
         anew.push(flare(&config, &mut ReusableConnections::new(), false));
@@ -33,7 +34,7 @@ pub fn latency(backend: &str, turns: usize, report: &mut Report) {
     );
 }
 
-/// How many milliseconds it takes.
+/// Runs a flare and returns its time in milliseconds.
 fn flare(config: &BackendConfig, reusable: &mut ReusableConnections, stays: bool) -> f64 {
     let begun = Instant::now();
     let packs = testing::packs_over(std::mem::take(reusable), &SIZES, config, |_| {}).unwrap();
@@ -44,7 +45,7 @@ fn flare(config: &BackendConfig, reusable: &mut ReusableConnections, stays: bool
     });
     assert!(results.iter().all(Result::is_ok), "{results:?}");
     std::thread::scope(|scope| {
-        // As processes of their own would: the last one to leave waits for the other.
+        // Packs leave concurrently, as separate processes would: one waits for the other.
         let leaving: Vec<_> = packs
             .iter()
             .map(|pack| scope.spawn(move || leave(pack, stays)))

@@ -10,12 +10,12 @@ pub struct Plot {
     pub title: String,
     pub x: &'static str,
     pub y: &'static str,
-    /// How a place on the axis below is written.
+    /// Formats a label of the x axis.
     pub x_label: fn(f64) -> String,
     pub lines: Vec<(String, Vec<(f64, f64)>)>,
 }
 
-/// Why a plot is not in its file.
+/// Why a plot could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot draw {path}: {reason}")]
 pub struct PlotError {

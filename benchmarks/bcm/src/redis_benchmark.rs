@@ -1,16 +1,15 @@
-//! The reference for Redis: its own `redis-benchmark`, with the commands and the chunk size that
-//! the library uses.
+//! The reference for Redis: its own `redis-benchmark`, with the library's commands and chunk size.
 //!
-//! The server does one thing at a time, so what goes in and what comes out share its time: the
-//! ceiling is what both take one after the other.
+//! The server executes one command at a time, so writes and reads share its time: the upper bound
+//! is the rate of both one after the other.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// Connections of each side, as many as one message uses.
+/// The number of connections for writes and for reads, as many as one message uses.
 const CLIENTS: &str = "2";
 
-/// GB/s of lists.
+/// Returns GB/s through a list.
 pub fn list(uri: &str, bytes: usize, chunk: usize) -> f64 {
     ceiling(
         uri,
@@ -21,7 +20,8 @@ pub fn list(uri: &str, bytes: usize, chunk: usize) -> f64 {
     )
 }
 
-/// GB/s of streams. A reader asks for eight entries at once; these are always the same ones.
+/// Returns GB/s through a stream. A read asks for eight entries at a time, which are always the
+/// same ones.
 pub fn stream(uri: &str, bytes: usize, chunk: usize) -> f64 {
     let read = ["XREAD", "COUNT", "8", "STREAMS", "bench", "0"];
     ceiling(uri, (bytes, chunk), &["XADD", "bench", "*", "f"], &read, 8)
@@ -45,7 +45,8 @@ fn ceiling(
     (chunks * chunk) as f64 / 1e9 / (written + read)
 }
 
-/// How long as many commands take, with a last argument of so many bytes.
+/// Returns the seconds that this many commands take, with a last argument of `last` bytes, if
+/// given.
 fn seconds(uri: &str, commands: usize, command: &[&str], last: Option<usize>) -> f64 {
     let (password, address) = uri
         .strip_prefix("redis://:")

@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// One-way times of eight bytes going to and fro between two threads, in nanoseconds.
+/// Returns one-way times of eight bytes between two threads, in nanoseconds.
 pub fn ping_pong(rounds: u32, samples: usize) -> Vec<f64> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -37,7 +37,7 @@ pub fn ping_pong(rounds: u32, samples: usize) -> Vec<f64> {
     times
 }
 
-/// A server of `iperf3` on a port of its own.
+/// An `iperf3` server on its own port.
 pub struct Iperf {
     server: Child,
     port: String,
@@ -59,8 +59,8 @@ impl Iperf {
         Self { server, port }
     }
 
-    /// What one stream carries, in GB/s. The server takes one client at a time and may still be
-    /// busy with the one before, be it only the look whether it listens.
+    /// Returns the throughput of one stream, in GB/s. Retries while the server, which takes one
+    /// client at a time, is busy with the previous one, such as the check that it listens.
     pub fn run(&self, bytes: usize) -> f64 {
         let begun = Instant::now();
         loop {

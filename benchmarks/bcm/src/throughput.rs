@@ -1,5 +1,4 @@
-//! One message of 256 MB between two packs, against what the server gives to a client that does
-//! nothing but move the same chunks.
+//! One message of 256 MB between two packs, compared with a client that only moves the same chunks.
 
 use crate::report::Report;
 use crate::servers::Server;
@@ -11,7 +10,7 @@ use burst_bcm::{BackendConfig, default_chunk_size};
 
 const BYTES: usize = 256 << 20;
 
-/// What moves the same chunks and does nothing else.
+/// A client that only moves the same chunks.
 struct Reference {
     name: &'static str,
     goal: &'static str,
@@ -19,7 +18,7 @@ struct Reference {
     rate: Box<dyn Fn() -> f64>,
 }
 
-/// Through a backend.
+/// Measures the throughput of a backend.
 pub fn through(backend: &str, turns: usize, report: &mut Report) {
     let server = Server::of(backend);
     let config = server.config(backend);
@@ -43,7 +42,7 @@ pub fn through(backend: &str, turns: usize, report: &mut Report) {
     );
 }
 
-/// Some backends have none.
+/// Returns the reference of a backend, if it has one.
 fn reference(config: &BackendConfig) -> Option<Reference> {
     let uri = config.uri.clone().unwrap_or_default();
     let chunk = default_chunk_size(&config.kind);

@@ -3,18 +3,18 @@
 use burst_bcm::{BackendConfig, PackConfig, testing};
 use std::time::{Duration, Instant};
 
-/// What is sent, and how often.
+/// The messages to send, and how often.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// Of workers, each with a message of its own.
+    /// The number of pairs of workers, each with its own message.
     pub pairs: u32,
-    /// Of a message.
+    /// The size of a message.
     pub bytes: usize,
     pub samples: usize,
 }
 
-/// GB/s of as many messages at once as there are pairs, from the first `send` to the end of the
-/// last `recv`.
+/// Returns GB/s of one concurrent message per pair, from the first `send` to the end of the last
+/// `recv`.
 pub fn rates(backend: &BackendConfig, load: Load) -> Vec<f64> {
     let Load {
         pairs,
@@ -44,8 +44,8 @@ pub fn rates(backend: &BackendConfig, load: Load) -> Vec<f64> {
     });
     let moments: Vec<_> = results.into_iter().map(|result| result.unwrap()).collect();
     let (senders, receivers) = moments.split_at(pairs as usize);
-    // The first one finds no connection yet, and memory that a virtual machine may first have to
-    // ask its host for again, which takes longer than the message.
+    // The first sample is not counted: it establishes the connection, and on a virtual machine it
+    // can have to get memory from the host, which takes longer than the message.
     (1..=samples)
         .map(|sample| {
             let begun = senders.iter().map(|moments| moments[sample]).min();

@@ -1,4 +1,4 @@
-//! A work function that puts out and logs as much as it is told to.
+//! A work function that returns and logs a given amount of data.
 
 use burst::BurstContext;
 use serde::Deserialize;
@@ -8,11 +8,11 @@ use std::time::Duration;
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Input {
-    /// Bytes of output, but for its quotes.
+    /// Bytes of output, not counting its quotes.
     output: usize,
-    /// Milliseconds before its end.
+    /// Milliseconds to sleep before it returns.
     sleep: u64,
-    /// Empty lines, as fast as they can be written.
+    /// Number of empty lines to log, as fast as possible.
     lines: usize,
 }
 

@@ -1,5 +1,5 @@
-//! A work function that exchanges a value with everyone again and again, and tells what that takes and what of its
-//! process is there afterwards.
+//! A work function that repeatedly exchanges a value with all other workers, and reports the time this takes and
+//! the threads and memory of its process afterwards.
 
 use std::fs;
 use std::time::Instant;
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Deserialize)]
 struct Input {
-    /// Of each value.
+    /// The size of each value.
     bytes: usize,
-    /// All-to-alls after the first one, in which the packs connect.
+    /// The number of all-to-alls after the first one, in which the packs connect.
     rounds: u32,
 }
 
@@ -19,9 +19,9 @@ struct Input {
 struct Found {
     first_ms: f64,
     next_ms: f64,
-    /// Of the pack's process.
+    /// The number of threads of the pack's process.
     threads: u64,
-    /// Memory of the process for each other worker, once all are idle again.
+    /// Memory of the process per other worker, once all are idle again.
     kib_per_peer: f64,
 }
 
@@ -51,7 +51,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<Found, Error> {
     Ok(found)
 }
 
-/// A number of `/proc/self/status`.
+/// Reads a number from `/proc/self/status`.
 fn status(field: &str) -> Result<u64, Error> {
     fs::read_to_string("/proc/self/status")?
         .lines()

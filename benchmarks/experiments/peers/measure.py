@@ -1,4 +1,4 @@
-"""What all peers' scripts share: clocks, and the line of JSON at the end."""
+"""Helpers of all peers' scripts: clocks, and the line of JSON at the end."""
 
 import json
 import os
@@ -8,13 +8,13 @@ RUNS = 4
 
 
 def since_start():
-    """Seconds since the process was asked for."""
+    """Returns the seconds since this process was requested."""
     return time.time() - float(os.environ["STARTED"])
 
 
 def timed(operation, between=lambda: None, runs=RUNS):
-    """The seconds of each run, and what the last one gave; `between` is called before each, without its predecessor's
-    outcome."""
+    """Returns the seconds of each run and the outcome of the last one. Calls `between` before each run, once the previous
+    outcome has been released."""
     seconds = []
     for _ in range(runs):
         outcome = None

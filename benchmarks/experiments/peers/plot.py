@@ -19,7 +19,7 @@ spans = pd.read_csv(timeline) if os.path.exists(timeline) else None
 
 
 def medians(figure):
-    """By setting and system, in the order they were measured."""
+    """Returns the medians by setting and system, in the order of measurement."""
     chosen = figures[figures.figure == figure]
     table = chosen.groupby(["setting", "system"], sort=False).value.median().unstack("system")
     return table.reindex(chosen.setting.unique())[chosen.system.unique()]

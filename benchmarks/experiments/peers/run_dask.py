@@ -62,7 +62,7 @@ def tables(operation, left_path, right_path):
     held = tasks(client)
 
     def forget():
-        """Dask gives a result that it still has again at once: waits until it has none."""
+        """Waits until Dask holds no previous result, which it would otherwise return immediately."""
         gc.collect()
         deadline = time.monotonic() + 60
         while tasks(client) > held:

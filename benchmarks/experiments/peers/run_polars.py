@@ -1,4 +1,4 @@
-"""Joins, groups or sorts tables with Polars, and holds Burst's result against its own.
+"""Joins, groups or sorts tables with Polars, and compares Burst's result with its own.
 
 run_polars.py OPERATION LEFT RIGHT PARTS
 """
@@ -42,7 +42,7 @@ same = in_order(found).equals(in_order(expected))
 if operation == "sort":
     same = same and found["key"].equals(expected["key"])
 
-# What the other engines' results are told by.
+# Sums by which the other engines' results are checked.
 checks = {
     "join": lambda: [expected["key"].sum(), (expected["value"] * expected["value_right"]).sum()],
     "group-by": lambda: [(expected["key"] * expected["count"]).sum(), expected["value_sum"].sum()],

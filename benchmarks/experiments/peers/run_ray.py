@@ -15,7 +15,7 @@ ray.init(num_cpus=workers, include_dashboard=False, logging_level="error", log_t
 
 @ray.remote(num_cpus=1)
 class Worker:
-    """An actor, since as many tasks may be done by fewer workers."""
+    """An actor, because fewer workers could execute the same number of tasks."""
 
     def work(self):
         return 1

@@ -37,13 +37,13 @@ def start(threads):
 def startup(workers):
     workers = int(workers)
     spark = start(workers)
-    # In the JVM: Python workers would take longer.
+    # Runs in the JVM, because Python workers would take longer.
     count = spark.range(0, workers, 1, workers).select(f.sum(f.lit(1))).first()[0]
     report(since_start(), result=count)
 
 
 def computed(table):
-    """Computes all rows and keeps none."""
+    """Computes all rows and discards them."""
     table.write.format("noop").mode("overwrite").save()
     return table
 
@@ -111,7 +111,7 @@ def terasort(path, output):
     numbers = iter(range(RUNS))
 
     def run():
-        # With this separator the carriage return stays, and records are 100 bytes again.
+        # With this separator the carriage return is kept, so that records are 100 bytes again.
         lines = spark.read.option("lineSep", "\n").text(path)
         ordered = lines.orderBy(f.substring("value", 1, 10))
         written = f"{output}.{next(numbers)}"

@@ -1,4 +1,4 @@
-"""Writes tables, which are Arrow files, beside themselves as Parquet, for the engines that read no Arrow files."""
+"""Converts Arrow files to Parquet files beside them, for engines that cannot read Arrow files."""
 
 import sys
 

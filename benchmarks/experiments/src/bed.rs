@@ -1,4 +1,4 @@
-//! A platform to run flares on, and what is read from them.
+//! A platform to run flares on, and figures read from flares.
 
 use crate::findings::{Findings, Span};
 use burst_client::{Flare, Start, Timeline};
@@ -13,37 +13,37 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// A running platform.
 pub struct Bed {
     platform: Platform,
-    /// Seconds from starting its process until it served requests.
+    /// Seconds from the start of its process until it served requests.
     pub start: f64,
 }
 
 impl Bed {
-    /// A platform with these slots whose packs stay warm.
+    /// Starts a platform with this many slots, whose packs stay warm.
     pub fn start(driver: Driver, slots: u32) -> Self {
         Self::with(settings(driver, slots))
     }
 
-    /// One whose flares can also talk through this Redis.
+    /// Starts a platform whose flares can also communicate through this Redis.
     pub fn start_with_redis(driver: Driver, slots: u32, redis: &Redis) -> Self {
         let backend = format!("redis-list={}", redis.uri());
         Self::with(settings(driver, slots).flag("--backend", backend))
     }
 
-    /// A platform on which every flare starts its packs anew.
+    /// Starts a platform on which every flare starts new packs.
     pub fn start_cold(driver: Driver, slots: u32) -> Self {
         Self::with(settings(driver, slots).idle_timeout(Duration::from_millis(1)))
     }
 
-    /// As [`Bed::start_cold`], with packs that reach this server.
+    /// Like [`Bed::start_cold`], with packs that can reach this server.
     pub fn start_cold_near(driver: Driver, slots: u32, server: &str) -> Self {
         let reachable = format!("[\"{server}\"]");
         let settings = settings(driver, slots).set("burst.invoker.docker.reachable", &reachable);
         Self::with(settings.idle_timeout(Duration::from_millis(1)))
     }
 
-    /// One that keeps this many containers ready, and on which every flare starts its packs anew, in them.
+    /// Starts a platform that keeps this many containers ready, and on which every flare starts new packs in them.
     pub fn start_prewarmed(driver: Driver, slots: u32, containers: u32) -> Self {
-        // A container is replaced at a heartbeat, one at each.
+        // Each heartbeat replaces one container.
         let settings = settings(driver, slots)
             .prewarmed(containers)
             .set("burst.invoker.heartbeat-interval", "100ms");
@@ -57,7 +57,7 @@ impl Bed {
         Self { platform, start }
     }
 
-    /// Deploys one of the executables that `make build` laid out.
+    /// Deploys one of the executables that `make build` has put into the distribution.
     pub fn deploy(&self, name: &str) {
         let code = std::fs::read(built::dist(&format!("examples/{name}"))).unwrap();
         self.platform.api().deploy(name, &code);
@@ -90,7 +90,7 @@ impl Bed {
         flare
     }
 
-    /// Waits until all cold packs are gone: nothing is left but the platform itself.
+    /// Waits until all packs are gone, so that only the platform itself is left.
     pub fn settle(&self) {
         let limit = Duration::from_secs(60);
         let left = || (self.platform.containers(), self.platform.processes());
@@ -99,8 +99,8 @@ impl Bed {
         });
     }
 
-    /// Runs a flare when nothing is warm and this many containers are ready. What the platform last reported of that
-    /// may be older than the flare before: one that did not find what was reported is not counted.
+    /// Runs a flare once nothing is warm and this many containers are ready. The platform's last report of that can
+    /// be older than the previous flare; a flare that did not find the reported containers is not counted.
     pub fn prewarmed(&self, containers: u32, run: impl Fn() -> Flare) -> Flare {
         let limit = Duration::from_secs(120);
         let ready = || {
@@ -120,7 +120,7 @@ impl Bed {
         found.expect("a flare in pre-warmed containers")
     }
 
-    /// Asks for as many flares of one worker, all at once, which must succeed.
+    /// Requests `count` flares of one worker, all at the same time, which must succeed.
     pub fn flares_of_one(&self, name: &str, count: u32, params: Value, memory: u32) -> Vec<Flare> {
         let request = json!({"size": 1, "params": params, "timeout": 300_000, "memory": memory});
         let api = self.platform.api();
@@ -133,7 +133,7 @@ impl Bed {
         flares
     }
 
-    /// What each worker answered.
+    /// Returns the output of each worker.
     pub fn outputs(&self, flare: &Flare) -> Vec<Value> {
         let outputs = self.platform.api().result(&flare.flare_id).outputs;
         outputs
@@ -142,7 +142,7 @@ impl Bed {
             .collect()
     }
 
-    /// What the workers did when.
+    /// Returns the timeline of a flare.
     pub fn timeline(&self, flare: &Flare) -> Timeline {
         self.platform.api().timeline(&flare.flare_id)
     }
@@ -152,18 +152,18 @@ fn settings(driver: Driver, slots: u32) -> Settings {
     Settings::new(driver).slots(slots).limit(LIMIT)
 }
 
-/// Seconds from the request to the end.
+/// Returns the seconds from the request to the end.
 pub fn duration(flare: &Flare) -> f64 {
     seconds(flare.ended.unwrap() - flare.created)
 }
 
-/// Seconds from the request until each worker started.
+/// Returns the seconds from the request until each worker started.
 pub fn starts(flare: &Flare) -> Vec<f64> {
     let started = flare.workers.iter().map(|worker| worker.started.unwrap());
     started.map(|at| seconds(at - flare.created)).collect()
 }
 
-/// How the packs started; all alike.
+/// Returns how the packs started, which must be the same for all.
 pub fn start_kind(flare: &Flare) -> String {
     let mut kinds: Vec<_> = flare
         .packs
@@ -175,7 +175,7 @@ pub fn start_kind(flare: &Flare) -> String {
     kinds.remove(0)
 }
 
-/// Seconds each phase took, all its occurrences in a worker together, in the mean of the workers.
+/// Returns the seconds that each phase took: the sum of its occurrences in a worker, averaged over the workers.
 pub fn phases(timeline: &Timeline) -> BTreeMap<String, f64> {
     let mut phases = BTreeMap::new();
     for phase in timeline.workers.iter().flat_map(|worker| &worker.phases) {
@@ -185,7 +185,7 @@ pub fn phases(timeline: &Timeline) -> BTreeMap<String, f64> {
     phases
 }
 
-/// Seconds from the request until the last worker entered this phase.
+/// Returns the seconds from the request until the last worker entered this phase.
 pub fn entered(timeline: &Timeline, name: &str) -> f64 {
     let phases = timeline.workers.iter().flat_map(|worker| &worker.phases);
     let starts = phases
@@ -194,7 +194,7 @@ pub fn entered(timeline: &Timeline, name: &str) -> f64 {
     seconds(starts.max().unwrap() - timeline.created)
 }
 
-/// Seconds from when the first worker entered a phase until the last one left it.
+/// Returns the seconds from when the first worker entered a phase until the last one left it.
 pub fn extent(timeline: &Timeline, name: &str) -> f64 {
     let phases = || timeline.workers.iter().flat_map(|worker| &worker.phases);
     let named = || phases().filter(|phase| phase.name == name);
@@ -203,7 +203,7 @@ pub fn extent(timeline: &Timeline, name: &str) -> f64 {
     seconds(last - first)
 }
 
-/// Keeps a time line, counted from `from`, in microseconds.
+/// Records a timeline, relative to `from`, which is in microseconds.
 pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, from: u64) {
     for worker in &timeline.workers {
         findings
@@ -222,7 +222,7 @@ pub fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 
-/// The numbers of workers a pack can have so that all have as many, from 1 to all.
+/// Returns the numbers of workers per pack with which all packs have the same size, from 1 to `workers`.
 pub fn granularities(workers: u32) -> Vec<u32> {
     (1..=workers)
         .filter(|g| workers.is_multiple_of(*g))

@@ -1,4 +1,5 @@
-//! Against what one would use instead: the same input, the same two processors, results that are checked.
+//! Comparison with alternative systems, on the same input and the same two processors. All results are
+//! checked.
 
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
@@ -14,7 +15,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use terasort::{generate, record::RECORD, validate};
 
-/// As many as there are processors.
+/// One worker per processor.
 const WORKERS: u32 = 2;
 
 /// Iterations of PageRank.
@@ -45,7 +46,7 @@ pub fn measure(size: &Size, peers: &Peers, findings: &mut Findings) {
     ground.wordcount(findings);
 }
 
-/// What all comparisons stand on.
+/// The common inputs of all comparisons.
 struct Ground<'a> {
     size: &'a Size,
     peers: &'a Peers,
@@ -59,7 +60,7 @@ impl Ground<'_> {
             tables::generate::write(&path, self.size.rows, seed).unwrap();
             path
         });
-        // Spark and Dask read no Arrow files.
+        // Spark and Dask cannot read Arrow files.
         self.peers.make("to_parquet.py", &[&left, &right]);
         for operation in ["join", "group-by", "sort"] {
             let params = match operation {
@@ -183,7 +184,7 @@ impl Ground<'_> {
         ahead(findings, "wordcount", "Spark");
     }
 
-    /// Runs one of ours, cold and then warm, and gives what the last run answered.
+    /// Runs one of our examples, first cold and then warm, and returns the output of the last run.
     fn ours(
         &self,
         findings: &mut Findings,
@@ -210,7 +211,7 @@ impl Ground<'_> {
     }
 }
 
-/// A platform that has run nothing yet.
+/// Starts a platform that has not run anything yet.
 fn platform(findings: &mut Findings, name: &str, setting: &str) -> Bed {
     let bed = Bed::start(Driver::Process, WORKERS);
     findings.add("burst", setting, "platform", "s", bed.start);
@@ -230,11 +231,11 @@ fn keep(findings: &mut Findings, system: &str, setting: &str, answer: &Answer) {
     findings.add(system, setting, "whole", "s", answer.whole);
 }
 
-/// Holds our times against a peer's, with start-up and without.
+/// Compares our times with a peer's, with and without start-up.
 fn ahead(findings: &mut Findings, setting: &str, peer: &str) {
     let figure = |system: &str, name| findings.median(system, setting, name);
     let included = |system: &str| figure(system, "start-up") + figure(system, "first");
-    // Nobody need start a platform for each flare, but whoever has none must start one, as with the peers.
+    // The platform is normally already running, but users without one have to start it, as with the peers.
     let with = included(peer) / (figure("burst", "platform") + included("burst"));
     let without = figure(peer, "best") / figure("burst", "best");
     let what = format!("{setting}: start-up included, faster than {peer} by");

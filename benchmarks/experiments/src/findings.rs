@@ -1,4 +1,4 @@
-//! What an experiment found.
+//! The findings of an experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,8 @@ pub struct Figure {
     pub value: f64,
 }
 
-/// A stretch of a worker's time, in seconds since its flare, or the first of several, was asked for.
+/// A span of a worker's time, in seconds since the request for its flare, or for the first of
+/// several.
 #[derive(Debug, Serialize)]
 pub struct Span {
     pub system: String,
@@ -22,7 +23,7 @@ pub struct Span {
     pub end: f64,
 }
 
-/// What was to be shown, beside what the paper has.
+/// A claim that the experiment tests, with the paper's result.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Claim {
     pub experiment: String,
@@ -34,12 +35,12 @@ pub struct Claim {
     pub why: String,
 }
 
-/// All of it.
+/// All findings of an experiment.
 pub struct Findings {
     pub name: String,
     pub size: String,
     pub title: String,
-    /// What differs from the paper's set-up, and what to mind when reading the figures.
+    /// Differences from the paper's set-up, and caveats for reading the figures.
     pub notes: String,
     pub figures: Vec<Figure>,
     /// The paper's own figures.
@@ -62,13 +63,14 @@ impl Findings {
         }
     }
 
-    /// Says what this is about.
+    /// Sets the title and the notes.
     pub fn about(&mut self, title: &str, notes: &str) {
         title.clone_into(&mut self.title);
         notes.clone_into(&mut self.notes);
     }
 
-    /// Adds a value, and says it at once: a run takes minutes. Several of the same are runs.
+    /// Adds a value and prints it immediately, because a run takes minutes. Several values of the
+    /// same figure are its runs.
     pub fn add(
         &mut self,
         system: &str,
@@ -87,7 +89,7 @@ impl Findings {
         });
     }
 
-    /// Cites figures of the paper, each with its setting.
+    /// Adds figures of the paper, each with its setting.
     pub fn cite(&mut self, system: &str, figure: &str, unit: &'static str, values: &[(&str, f64)]) {
         let cited = values.iter().map(|&(setting, value)| Figure {
             system: system.to_owned(),
@@ -99,7 +101,7 @@ impl Findings {
         self.paper.extend(cited);
     }
 
-    /// The median of the runs of a figure, which there must be.
+    /// Returns the median of the runs of a figure, of which there must be at least one.
     pub fn median(&self, system: &str, setting: &str, figure: &str) -> f64 {
         let runs = self.figures.iter().filter(|found| {
             (&*found.system, &*found.setting, &*found.figure) == (system, setting, figure)
@@ -107,7 +109,7 @@ impl Findings {
         median(runs.map(|found| found.value).collect())
     }
 
-    /// Holds a ratio against what it should at least be.
+    /// Claims that a ratio is at least `goal`.
     pub fn at_least(&mut self, what: &str, ratio: f64, paper: &str, goal: f64) -> &mut Claim {
         let goal_met = ratio >= goal;
         self.claim(
@@ -119,7 +121,7 @@ impl Findings {
         )
     }
 
-    /// Holds a ratio against what it should at most be.
+    /// Claims that a ratio is at most `goal`.
     pub fn at_most(&mut self, what: &str, ratio: f64, paper: &str, goal: f64) -> &mut Claim {
         let goal_met = ratio <= goal;
         self.claim(
@@ -131,7 +133,7 @@ impl Findings {
         )
     }
 
-    /// Says what was to be shown and whether it was.
+    /// Adds a claim and whether it was met.
     pub fn claim(
         &mut self,
         what: &str,
@@ -156,7 +158,7 @@ impl Findings {
 }
 
 impl Claim {
-    /// What explains it, should the goal not be met.
+    /// Adds an explanation, if the goal was not met.
     pub fn if_missed(&mut self, why: &str) {
         if !self.met {
             why.clone_into(&mut self.why);
@@ -164,7 +166,7 @@ impl Claim {
     }
 }
 
-/// The middle of at least one value.
+/// Returns the median of at least one value.
 pub fn median(mut values: Vec<f64>) -> f64 {
     assert!(!values.is_empty(), "nothing was measured");
     values.sort_by(f64::total_cmp);
@@ -175,7 +177,7 @@ pub fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-/// The median absolute deviation from the median.
+/// Returns the median absolute deviation from the median.
 pub fn deviation(values: &[f64]) -> f64 {
     let middle = median(values.to_vec());
     median(values.iter().map(|value| (value - middle).abs()).collect())

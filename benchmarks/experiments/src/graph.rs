@@ -9,12 +9,12 @@ use serde_json::json;
 use std::fs::File;
 use std::io::BufWriter;
 
-/// Divisors of it are the granularities.
+/// The number of workers. Its divisors are the granularities.
 const WORKERS: u32 = 16;
 
 const ITERATIONS: u32 = 10;
 
-/// What a profile said of the small size, for the page: the same calls by themselves.
+/// The result of profiling the small size without a platform, for the page.
 const ALONE: &str = "By itself, on threads without a platform, the communication of the small size takes 0.3 ms per iteration \
                      at g=16, 0.2 of them to add sixteen vectors. In the flare some iterations take several times as \
                      long, where a thread has to wait for its turn on a processor, and there are only ten.";
@@ -106,7 +106,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     findings.at_least(what, halving, "2.0 × (3068 and 1532 GiB)", 1.9);
 }
 
-/// Bytes that packs have sent to Redis so far.
+/// Returns the bytes that packs have sent to Redis so far.
 fn sent(redis: &Redis) -> u64 {
     let mut connection = redis::Client::open(redis.uri())
         .unwrap()

@@ -1,16 +1,16 @@
-//! The paper's experiments on this machine, beside what one would use instead: `make experiments`.
+//! `make experiments`: the paper's experiments on this machine, and a comparison with alternative systems.
 //!
-//! Everything goes through the platform, as a user does it: deploy, flare, look at the result. As in the benchmarks, an
-//! experiment stops at the first thing that is not as promised: a figure of something that failed is worth nothing. The
-//! others go on, and what had been published of the failed one stays as it is.
+//! Everything goes through the platform, as for a user: deploy, flare, get the result. As in the benchmarks, an
+//! experiment stops at the first failure, because a figure of an operation that failed is worth nothing. The other
+//! experiments continue, and the published results of the failed one stay unchanged.
 //!
 //! | idea | file |
 //! | --- | --- |
 //! | one experiment, from set-up to findings | `latency`, `simultaneity`, `loading`, `ready`, `graph`, `sorting`, `startup`, `comparison` |
-//! | what was found: figures, spans of time, goals met and missed | `findings` |
-//! | how large everything is | `size` |
+//! | the findings: figures, spans of time, goals met and missed | `findings` |
+//! | the sizes of the experiments | `size` |
 //! | a platform to run flares on | `bed` |
-//! | an S3 server that counts what it gives out | `store` |
+//! | an S3 server that counts the bytes it serves | `store` |
 //! | the peers' virtual environment and scripts | `peers` |
 //! | CSV, pictures and the page | `publish` |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -39,24 +39,24 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Which experiments, and how large.
+/// Runs the experiments.
 #[derive(Parser)]
 struct Options {
-    /// Only these; all when none is named.
+    /// Run only these experiments; all by default.
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Experiment>,
-    /// How large.
+    /// The size of the experiments.
     #[arg(long, value_enum, default_value_t = size::Name::Small)]
     size: size::Name,
-    /// Where the CSV files, the pictures and the page go.
+    /// The directory for the CSV files, the pictures and the page.
     #[arg(long, default_value = "benchmarks/results/experiments")]
     results: PathBuf,
-    /// Where the peers' virtual environment is made.
+    /// The directory of the peers' virtual environment.
     #[arg(long, default_value = "target/experiments/venv")]
     peers: PathBuf,
 }
 
-/// In the order of the page.
+/// The experiments, in the order of the page.
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Experiment {
     /// Invocation latency by granularity (the paper's Fig. 7).
@@ -73,7 +73,7 @@ enum Experiment {
     Terasort,
     /// Start-up (Table 1).
     Startup,
-    /// Against what one would use instead.
+    /// Comparison with alternative systems.
     Comparison,
 }
 
@@ -109,7 +109,7 @@ fn main() -> ExitCode {
         let name = which.name();
         eprintln!("== {name}");
         let began = Instant::now();
-        // What it started is stopped by being dropped, as in a test that fails.
+        // If the experiment panics, whatever it started is dropped and thereby stopped, as in a test that fails.
         let ended = catch_unwind(AssertUnwindSafe(|| {
             let size_name = format!("{:?}", options.size).to_lowercase();
             let mut findings = Findings::new(&name, &size_name);

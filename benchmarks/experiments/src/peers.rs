@@ -1,4 +1,4 @@
-//! What is compared with: Python packages in a virtual environment of their own, each run by a script in `peers/`.
+//! The systems to compare with: Python packages in a virtual environment, each run by a script in `peers/`.
 
 use burst_tests::built;
 use serde::Deserialize;
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// The environment.
+/// The virtual environment and the scripts.
 pub struct Peers {
     python: PathBuf,
     scripts: PathBuf,
 }
 
-/// What a script says of itself.
+/// The report of a script.
 #[derive(Debug, Deserialize)]
 pub struct Answer {
-    /// Seconds from the start of the process until the engine could be used, or had done what it was started for.
+    /// Seconds from the start of the process until the engine could be used, or had completed its task.
     pub ready: f64,
     /// Seconds of each run of the operation.
     #[serde(default)]
     pub runs: Vec<f64>,
-    /// What came out, to be checked.
+    /// The result, to be checked.
     #[serde(default)]
     pub result: Value,
     /// Seconds from the start of the process to its end.
@@ -31,7 +31,7 @@ pub struct Answer {
 }
 
 impl Peers {
-    /// Makes the environment, unless it is there with these very packages.
+    /// Creates the environment, unless it already exists with exactly these packages.
     pub fn prepare(environment: &Path) -> Self {
         let scripts = built::repository().join("benchmarks/experiments/peers");
         let requirements = scripts.join("requirements.txt");
@@ -49,7 +49,7 @@ impl Peers {
         Self { python, scripts }
     }
 
-    /// Runs a script, which says a line of JSON.
+    /// Runs a script, which prints a line of JSON.
     pub fn run(&self, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Answer {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let clock = Instant::now();
@@ -64,7 +64,7 @@ impl Peers {
         let said = String::from_utf8_lossy(&output.stdout);
         let complained = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{script}: {said}\n{complained}");
-        // Engines may write lines of their own, even after it.
+        // Engines may print lines of their own, even after that line.
         let mut lines = said.lines().rev();
         let answer = lines.find_map(|line| serde_json::from_str::<Answer>(line).ok());
         let mut answer = answer
@@ -73,7 +73,7 @@ impl Peers {
         answer
     }
 
-    /// Runs a script that makes something and says nothing.
+    /// Runs a script that writes files and reports nothing.
     pub fn make(&self, script: &str, arguments: &[&dyn AsRef<OsStr>]) {
         let arguments = arguments.iter().map(AsRef::as_ref);
         succeed(

@@ -1,4 +1,4 @@
-//! CSV, pictures and the page.
+//! Writes CSV files, pictures and the page.
 
 use crate::findings::{Claim, Figure, Findings, median};
 use crate::peers::Peers;
@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How the names of the files end that say which goals were met.
+/// The suffix of the files that record which goals were met.
 const GOALS: &str = "-goals.csv";
 
 /// Writes an experiment's CSV files, draws its picture, and writes its part of the page.
@@ -24,7 +24,7 @@ pub fn publish(findings: &Findings, took: Duration, results: &Path, peers: &Peer
     std::fs::write(path(".md"), part(findings, took)).unwrap();
 }
 
-/// Puts the parts there are together, in this order, whichever run they are of.
+/// Combines the existing parts into the page, in this order, no matter which runs they are from.
 pub fn page(names: &[String], results: &Path) {
     let path = |name: &str, suffix| results.join(format!("{name}{suffix}"));
     let mut page = "# Experiments\n\nWritten by `make experiments`: the published experiments, on one machine, and what one \
@@ -54,7 +54,7 @@ pub fn page(names: &[String], results: &Path) {
     std::fs::write(results.join("README.md"), page).unwrap();
 }
 
-/// What `make bench` found of messages between threads, beside Open MPI.
+/// Returns the part with the results of `make bench` for collectives, compared with Open MPI.
 fn collectives(figures: &Path) -> String {
     let mut part = "## Collectives beside Open MPI\n\nFrom [the benchmarks of the messages](../bcm.csv) (`make bench`): 8 \
                     workers in one pack against 8 ranks over shared memory, medians.\n\n\
@@ -134,7 +134,7 @@ fn part(findings: &Findings, took: Duration) -> String {
     part
 }
 
-/// A row for each system and setting, a column for each figure.
+/// Formats a table with a row for each system and setting, and a column for each figure.
 fn table(figures: &[Figure]) -> String {
     let mut columns: Vec<(&str, &str)> = Vec::new();
     let mut rows: Vec<(&str, &str)> = Vec::new();
@@ -171,7 +171,7 @@ fn table(figures: &[Figure]) -> String {
     table + "\n\n"
 }
 
-/// Three digits that say something.
+/// Formats a value with three significant digits.
 fn digits(value: f64) -> String {
     let before = value.abs().log10().floor();
     let after = if value == 0.0 {

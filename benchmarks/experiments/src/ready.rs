@@ -29,7 +29,8 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     let bed = Bed::start_cold_near(Driver::Docker, workers, store.address());
     bed.deploy("gridsearch");
     let memory = (text.len() >> 20) * 4 + 64;
-    // One epoch, and one combination for each worker: this is about what comes before.
+    // One epoch, and one combination for each worker, because only the time before training is
+    // measured.
     let rates: Vec<f64> = (1..=workers)
         .map(|worker| f64::from(worker) / 100.0)
         .collect();

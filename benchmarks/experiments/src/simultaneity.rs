@@ -7,10 +7,10 @@ use burst_client::Flare;
 use burst_tests::Driver;
 use serde_json::json;
 
-/// Milliseconds.
+/// How long each worker sleeps, in milliseconds.
 const SLEEP: u64 = 5000;
 
-/// The system that workers without packs and groups are.
+/// The name of the system in which workers run as separate functions, without packs and groups.
 const FUNCTIONS: &str = "functions";
 
 pub fn measure(size: &Size, findings: &mut Findings) {

@@ -1,44 +1,44 @@
-//! How large everything is.
+//! The sizes of the experiments.
 
 use clap::ValueEnum;
 
-/// What `SIZE` may be.
+/// The name of a size, as in `make experiments SIZE=small`.
 #[derive(Debug, Clone, Copy, PartialEq, ValueEnum)]
 pub enum Name {
-    /// As small as can be, to see that everything works; its figures mean nothing.
+    /// As small as possible, to check that everything works. Its figures are meaningless.
     Tiny,
     /// All experiments within half an hour on two cores.
     Small,
-    /// As large as the paper's where one machine with 24 GiB allows it.
+    /// As large as in the paper, as far as a machine with 24 GiB allows.
     Large,
 }
 
-/// What one size means.
+/// The parameters of a size.
 pub struct Size {
-    /// Workers of the experiments that only start them.
+    /// Number of workers in the experiments that only start workers.
     pub workers: u32,
-    /// Counted runs of each setting that takes seconds.
+    /// Number of counted runs of each setting that takes seconds.
     pub runs: usize,
-    /// Bytes of the object that is loaded by each pack.
+    /// Bytes of the object that each pack loads.
     pub object: usize,
-    /// Workers that load it; at one worker a pack each holds a copy of its own.
+    /// Number of workers that load it. With one worker per pack, each holds its own copy.
     pub loaders: u32,
-    /// How many times the data set of the grid search has every text.
+    /// How often the data set of the grid search repeats each text.
     pub texts: u32,
-    /// The graph has two to the power of this many nodes, and 16 times as many edges.
+    /// The number of nodes of the graph, as a power of two. It has 16 times as many edges.
     pub graph: u32,
-    /// Bytes that are sorted.
+    /// Bytes to sort.
     pub sorted: u64,
     /// Rows of a table.
     pub rows: u64,
-    /// Workers that the peers are started with.
+    /// Numbers of workers to start the peers with.
     pub peer_workers: &'static [u32],
-    /// Bytes of text whose words are counted.
+    /// Bytes of text in which to count words.
     pub text: usize,
 }
 
 impl Name {
-    /// The size of this name.
+    /// Returns the parameters of the size.
     pub fn size(self) -> Size {
         match self {
             Self::Tiny => Size {

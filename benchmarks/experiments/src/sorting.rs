@@ -1,4 +1,4 @@
-//! TeraSort in one flare against two rounds of functions with an object store between them.
+//! TeraSort in one flare, compared with two rounds of functions with an object store between them.
 
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
@@ -13,7 +13,7 @@ use terasort::{generate, validate};
 
 const WORKERS: u32 = 8;
 
-/// Keys looked at to find the reducers' ranges.
+/// Number of keys to sample for the reducers' ranges.
 const SAMPLES: usize = 4096;
 
 pub fn measure(size: &Size, findings: &mut Findings) {
@@ -79,7 +79,7 @@ fn mapreduce(
         "round": "reduce", "store": store.url("shuffle"), "mappers": WORKERS, "output": output,
     });
     let reduce = bed.flare("mapreduce", WORKERS, 1, params, memory.clone());
-    // Not what this process takes to notice the end.
+    // The time does not include the delay until this process notices the end.
     let took = bed::seconds(reduce.ended.unwrap() - from);
     assert!(took <= asked.elapsed().as_secs_f64());
     findings.add("mapreduce", "cold", "sorting", "s", took);
@@ -89,7 +89,7 @@ fn mapreduce(
     }
 }
 
-/// The keys that divide a sample into as many equal ranges as there are reducers.
+/// Returns the keys that divide a sample into one equal range per reducer.
 fn splitters(input: &Path) -> Vec<Key> {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::open(input).unwrap();

@@ -1,4 +1,4 @@
-//! Time until workers do work.
+//! Time until workers begin to work.
 
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
@@ -9,7 +9,7 @@ use burst_tests::{Driver, docker};
 use serde_json::json;
 use std::time::Instant;
 
-/// Its Table 1: the best of Spark, Dask and Ray against burst computing.
+/// The paper's Table 1: the best of Spark, Dask and Ray, compared with burst computing.
 const PAPER: &str = "56 × (95 s and 1.7 s)";
 
 const IMAGE: &str = "burst-runtime:latest";
@@ -132,7 +132,8 @@ fn ours(driver: Driver, workers: u32, runs: usize, setting: &str, findings: &mut
     );
 }
 
-/// Starts this many containers and removes them; seconds until the last one was started.
+/// Starts this many containers and removes them. Returns the seconds until the last one had been
+/// started.
 fn containers(count: u32) -> f64 {
     let asked = Instant::now();
     let started: Vec<String> = (0..count)

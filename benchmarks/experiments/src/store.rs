@@ -1,4 +1,4 @@
-//! An S3 server in this process that counts the bytes it gives out. Everyone who reaches it may read and write.
+//! An S3 server in this process that counts the bytes it serves. Anyone who can reach it can read and write.
 
 use hyper::body::Incoming;
 use hyper::header::CONTENT_LENGTH;
@@ -23,10 +23,10 @@ use tokio_util::io::ReaderStream;
 
 const BUCKET: &str = "data";
 
-/// Bytes read from a file at a time.
+/// The number of bytes to read from a file at a time.
 const BLOCK: usize = 1 << 20;
 
-/// Ends when dropped.
+/// A running server. Dropping it stops the server.
 pub struct Store {
     address: String,
     directory: TempDir,
@@ -35,7 +35,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// A server on a free port of this address.
+    /// Starts a server on a free port of this address.
     pub fn start(host: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
@@ -85,29 +85,29 @@ impl Store {
         }
     }
 
-    /// `host:port`.
+    /// Returns the address of the server as `host:port`.
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The URL of an object, or of what the names of several begin with.
+    /// Returns the URL of an object, or of a common prefix of several objects.
     pub fn url(&self, name: &str) -> String {
         format!("http://{}/{BUCKET}/{name}", self.address)
     }
 
-    /// The file that is the object of this name.
+    /// Returns the path of the file that holds the object of this name.
     pub fn file(&self, name: &str) -> PathBuf {
         self.directory.path().join(BUCKET).join(name)
     }
 
-    /// Bytes of all objects given out so far.
+    /// Returns the number of bytes served from objects so far.
     pub fn given(&self) -> u64 {
         self.given.load(Ordering::Relaxed)
     }
 }
 
-/// Puts objects as `s3s-fs` does. Giving them out is its own: that one would hash the whole object for each range of it,
-/// and read it in blocks of 4 KiB, which is most of what an experiment would then measure.
+/// Stores objects as `s3s-fs` does, but serves them itself: `s3s-fs` hashes the whole object for each requested range
+/// and reads it in blocks of 4 KiB, which would dominate the measurements.
 struct Files {
     files: FileSystem,
     directory: PathBuf,

@@ -1,8 +1,9 @@
-//! TeraSort by serverless MapReduce: what the example `terasort` is compared with. It uses the same code to read, to
-//! part, to sort and to write; only how records get from one worker to the other differs.
+//! TeraSort by serverless MapReduce, for comparison with the example `terasort`. It uses the same code to read,
+//! partition, sort and write; only the way records get from one worker to another differs.
 //!
-//! In a first round each worker reads its slice of the input and puts one object for each worker of the second round
-//! into an object store; in that one each worker gets what is for it, sorts, and writes.
+//! In the first round each worker reads its slice of the input and puts one object for each worker of the second
+//! round into an object store. In the second round each worker gets its objects, sorts their records, and writes
+//! them.
 
 use burst::{BurstContext, data};
 use serde::{Deserialize, Serialize};
@@ -16,14 +17,14 @@ use terasort::sort;
 enum Input {
     Map {
         input: PathBuf,
-        /// What the objects' names begin with, as `http://host:port/bucket/run`.
+        /// The prefix of the objects' names, such as `http://host:port/bucket/run`.
         store: String,
         /// The keys that divide the reducers' ranges.
         splitters: Vec<Key>,
     },
     Reduce {
         store: String,
-        /// How many workers there were in the first round.
+        /// The number of workers in the first round.
         mappers: u32,
         output: PathBuf,
     },
@@ -48,7 +49,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<Done, burst::Error> {
             let parts = sort::partition(&records, &splitters, splitters.len() + 1);
             for (reducer, part) in parts.iter().enumerate() {
                 let answer = ureq::put(name(&store, me, reducer as u32)).send(&part[..])?;
-                // An answer that is read to its end leaves the connection for the next one.
+                // The connection can only be reused if the response is read to its end.
                 answer.into_body().read_to_vec()?;
             }
             Ok(Done {

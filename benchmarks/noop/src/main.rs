@@ -1,4 +1,4 @@
-//! A work function that does nothing, whatever its input, to measure all that is not the work.
+//! A work function that ignores its input and does nothing, to measure the platform's overhead.
 
 use serde::de::IgnoredAny;
 

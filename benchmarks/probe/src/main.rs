@@ -1,4 +1,4 @@
-//! A work function that loads an object, if it is given one, and then sleeps.
+//! A work function that loads an object, if its input names one, and then sleeps.
 
 use burst::{BurstContext, data};
 use serde::{Deserialize, Serialize};
@@ -6,18 +6,19 @@ use std::time::Duration;
 
 #[derive(Deserialize)]
 struct Input {
-    /// An object which all workers of a pack load together.
+    /// An object that all workers of a pack load together.
     load: Option<String>,
-    /// Milliseconds.
+    /// Milliseconds to sleep.
     #[serde(default)]
     sleep: u64,
 }
 
-/// What was loaded, as proof.
+/// Proof of what was loaded.
 #[derive(Serialize)]
 struct Loaded {
     bytes: usize,
-    /// Of the worker's share of its pack's buffer; all of it would take longer than loading.
+    /// The checksum of the worker's share of its pack's buffer; that of the whole buffer would take
+    /// longer than loading.
     crc: u32,
 }
 

@@ -6,7 +6,7 @@ import org.apache.pekko.http.javadsl.model.HttpRequest;
 import org.apache.pekko.http.javadsl.model.HttpResponse;
 import org.apache.pekko.japi.function.Function;
 
-/** A server that reads each request's body and answers with {}: what HTTP alone costs on this machine. */
+/** A server that reads each request's body and responds with {}, to measure what HTTP alone costs on this machine. */
 public class Bare {
   public static void main(String[] arguments) throws Exception {
     var system = ActorSystem.create("bare", ConfigFactory.defaultReference());

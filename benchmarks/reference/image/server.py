@@ -1,4 +1,4 @@
-"""An image that keeps OpenWhisk's contract of containers, by Python's own server, and does nothing."""
+"""The server of an image that implements OpenWhisk's container contract with Python's own HTTP server, and does nothing."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -7,7 +7,7 @@ MARK = "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX"
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # Head and body of an answer are written one after the other.
+    # Head and body of a response are separate writes, which Nagle's algorithm would delay.
     disable_nagle_algorithm = True
 
     def do_POST(self):

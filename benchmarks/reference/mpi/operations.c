@@ -1,7 +1,7 @@
-/* Times of an operation between processes of one machine.
+/* Measures the time of an operation between processes of one machine.
  * Arguments: the operation, then BYTES:ROUNDS:SAMPLES for each size. Prints a line for each
  * sample: bytes and nanoseconds.
- * - one-way: between ranks 0 and 1 while all other ranks wait in a barrier; ROUNDS there and back.
+ * - one-way: between ranks 0 and 1 while all other ranks wait in a barrier; ROUNDS round trips.
  * - broadcast, all-to-all (BYTES for each pair), reduce (of doubles): from a barrier until the
  *   last rank has finished, once. */
 #include <mpi.h>

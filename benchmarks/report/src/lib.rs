@@ -1,4 +1,5 @@
-//! What benchmarks make of their measurements: each in three figures, beside its reference, in a table that is kept.
+//! Reports measurements of benchmarks: a table of minimum, median and maximum with a reference, which is written to
+//! a file.
 
 pub mod report;
 pub mod results;

@@ -6,7 +6,7 @@ use comfy_table::{Table, presets};
 use std::fmt;
 use std::path::Path;
 
-/// One measured figure beside its reference. `ratio` is ours over the reference's where both are times.
+/// A measured figure and its reference. `ratio` is our median divided by the reference's.
 #[derive(Debug, serde::Serialize)]
 struct Row {
     what: String,
@@ -28,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds a figure, and says it at once: a run takes minutes.
+    /// Adds a figure and prints it immediately, because a run takes minutes.
     pub fn add(
         &mut self,
         what: impl Into<String>,

@@ -1,8 +1,8 @@
-//! Rows of figures in a file that is kept.
+//! Writes rows of figures to a file.
 
 use std::path::{Path, PathBuf};
 
-/// Why figures are not in their file.
+/// Why figures could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {path}: {source}")]
 pub struct WriteError {

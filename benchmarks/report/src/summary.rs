@@ -1,18 +1,18 @@
-//! A series of measurements in three figures.
+//! Summarises a series of measurements in three figures.
 
 /// Minimum, median and maximum; the median is the one to quote.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary {
     /// The smallest.
     pub min: f64,
-    /// The one in the middle, or between the two there.
+    /// The middle value, or the mean of the two middle ones.
     pub median: f64,
     /// The largest.
     pub max: f64,
 }
 
 impl Summary {
-    /// Sums up at least one measurement.
+    /// Summarises a series of at least one measurement.
     pub fn of(mut series: Vec<f64>) -> Self {
         assert!(!series.is_empty(), "nothing was measured");
         series.sort_by(f64::total_cmp);

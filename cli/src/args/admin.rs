@@ -8,18 +8,18 @@ use crate::args::quantity::{bytes, mebibytes, number};
 /// What to administer.
 #[derive(Debug, Subcommand)]
 pub enum AdminAction {
-    /// Say who may use the platform, and how much of it
+    /// Control who may use the platform, and how much of it
     #[command(subcommand, after_help = CREDENTIALS)]
     Namespace(NamespaceAction),
-    /// See flares of all namespaces, and cancel them
+    /// List and cancel flares of all namespaces
     #[command(subcommand, after_help = CREDENTIALS)]
     Flare(AnyFlareAction),
-    /// See groups of all namespaces, and close them
+    /// List and close groups of all namespaces
     #[command(subcommand, after_help = CREDENTIALS)]
     Group(AnyGroupAction),
 }
 
-/// What to do with anybody's flares.
+/// What to do with flares of any namespace.
 #[derive(Debug, Subcommand)]
 pub enum AnyFlareAction {
     /// List flares, newest first
@@ -43,7 +43,7 @@ pub enum AnyFlareAction {
     },
 }
 
-/// What to do with anybody's groups.
+/// What to do with groups of any namespace.
 #[derive(Debug, Subcommand)]
 pub enum AnyGroupAction {
     /// List groups, newest first
@@ -56,7 +56,7 @@ pub enum AnyGroupAction {
         #[command(flatten)]
         page: PageArgs,
     },
-    /// Close a group, with what runs on it
+    /// Close a group and cancel what runs on it
     #[command(after_help = "Example:\n  burst admin group close 0123abcd")]
     Close {
         /// Id of the group, or the beginning of it
@@ -67,7 +67,7 @@ pub enum AnyGroupAction {
 /// What to do with namespaces.
 #[derive(Debug, Subcommand)]
 pub enum NamespaceAction {
-    /// Create a namespace and print its credentials, the only time they are seen
+    /// Create a namespace and print its credentials, which are shown only once
     Create(CreateArgs),
     /// Show a namespace with all of its limits
     #[command(after_help = "Example:\n  burst admin namespace get team-a")]
@@ -80,15 +80,15 @@ pub enum NamespaceAction {
         after_help = "Example:\n  burst admin namespace list --output json | jq -r '.[].name'"
     )]
     List(PageArgs),
-    /// Give a namespace other limits; its key and the limits that are not named stay
+    /// Change limits of a namespace; its key and its other limits stay
     Limit(LimitNamespaceArgs),
-    /// Give a namespace new credentials and print them, the only time they are seen; all else stays
+    /// Replace a namespace's credentials and print the new ones, shown only once; all else stays
     #[command(after_help = "Example:\n  burst admin namespace renew-key team-a")]
     RenewKey {
         /// Name of the namespace
         name: String,
     },
-    /// Revoke a namespace's credentials and end its flares, at once; its definitions and results stay
+    /// Revoke a namespace's credentials and end its flares immediately; its definitions and results stay
     #[command(after_help = "Example:\n  burst admin namespace revoke team-a")]
     Revoke {
         /// Name of the namespace
@@ -99,11 +99,11 @@ pub enum NamespaceAction {
 const CREDENTIALS: &str = "\
 The administrator's credentials, admin:KEY, are taken from --admin-auth, else
 BURST_ADMIN_AUTH, else ADMIN_AUTH in the properties file (~/.burst.properties,
-or the file BURST_CONFIG_FILE names), else what `burst standalone` left in
-~/.burst/properties, or `burst controller` in ~/.burst-controller/properties.
+or the file BURST_CONFIG_FILE names), else what `burst standalone` wrote to
+~/.burst/properties, or `burst controller` to ~/.burst-controller/properties.
 KEY is the platform's setting burst.http.admin-key.";
 
-/// A namespace and those of its limits that differ from the configured ones.
+/// A namespace, and the limits that differ from the configured ones.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -113,7 +113,7 @@ Examples:
   AUTH=$(burst admin namespace create me --output json | jq -r .auth)
   burst property set --auth \"$AUTH\"
 
---overwrite replaces key and limits, also of a namespace that was revoked.")]
+--overwrite replaces the key and the limits, also of a revoked namespace.")]
 pub struct CreateArgs {
     /// Name of the namespace
     pub name: String,
@@ -125,64 +125,64 @@ pub struct CreateArgs {
     pub overwrite: bool,
 }
 
-/// A namespace and which of its limits become others.
+/// A namespace, and the limits to change.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   burst admin namespace limit team-a --slots 128 --rate 1200
 
-The key of the namespace stays, and so do its other limits.")]
+The namespace keeps its key and its other limits.")]
 pub struct LimitNamespaceArgs {
     /// Name of the namespace
     pub name: String,
-    /// What becomes of them.
+    /// The new limits.
     #[command(flatten)]
     pub limits: LimitArgs,
 }
 
-/// The limits of a namespace that are named.
+/// Limits of a namespace, each of them optional.
 #[derive(Debug, Args)]
 pub struct LimitArgs {
-    /// Most workers of one flare
+    /// Maximum number of workers per flare
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub burst_size: Option<u32>,
-    /// Slots that its running flares may hold together
+    /// Slots that its running flares may hold in total
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub slots: Option<u32>,
-    /// Most memory of a worker, such as 1G; a bare number is MiB
+    /// Maximum memory per worker, such as 1G; a bare number is MiB
     #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
     pub memory: Option<u32>,
     /// Largest package, such as 64M
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub package_size: Option<u64>,
-    /// Invocations of actions it may begin per calendar minute
+    /// Invocations of actions it may start per calendar minute
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub invocation_rate: Option<u32>,
     /// Triggers it may fire per calendar minute
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub fire_rate: Option<u32>,
-    /// Flares it may start in a minute; without their own rates, also invocations and fires
+    /// Flares it may start per minute; also the default of --invocation-rate and --fire-rate
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub rate: Option<u32>,
-    /// Deploys it may make in a minute
+    /// Deploys it may make per minute
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub deploy_rate: Option<u32>,
-    /// Requests of any kind it may send in a minute
+    /// Requests of any kind it may send per minute
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub request_rate: Option<u32>,
-    /// Requests of it that may be under way at once, such as of those who wait for a result
+    /// Requests it may have open at the same time, including those that wait for a result
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub requests: Option<u32>,
     /// Definitions it may have
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub definitions: Option<u32>,
-    /// What their packages may take together, such as 4G
+    /// Total size of their packages, such as 4G
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub definitions_size: Option<u64>,
-    /// What results and logs may take, such as 8G; beyond, its oldest flares are deleted
+    /// Total size of results and logs, such as 8G; beyond it, the oldest flares are deleted
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub stored_size: Option<u64>,
-    /// Whether its packs may reach the internet, where the driver keeps packs apart
+    /// Whether its packs may reach the internet, if the driver isolates packs
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub egress: Option<bool>,
 }

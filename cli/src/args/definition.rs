@@ -35,13 +35,13 @@ Examples:
   burst rollback hello                 to the version before the current one
   burst rollback hello --to 0.0.3
 
-It makes a next version, equal to the older one: the history stays as it is.
-Environment variables are those of the older version again; secrets are the
-definition's and stay as they are.")]
+It makes a new version, equal to the older one, so the history stays complete.
+Environment variables become those of the older version again; secrets belong
+to the definition and do not change.")]
 pub struct RollbackArgs {
     /// Name of the definition
     pub name: String,
-    /// Which version [default: the one before the present]
+    /// Version to deploy again [default: the one before the current]
     #[arg(long, visible_alias = "version", value_name = "VERSION")]
     pub to: Option<String>,
 }

@@ -16,24 +16,24 @@ use crate::times;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst deploy hello ./hello                    a crate: built by cargo, --release
-  burst deploy hello ./target/release/hello     an executable, built already
-  burst deploy hello hello.zip --overwrite      a zip with the executable, `exec`
-  burst deploy hello hello.py                   Python or Node, as it is
+  burst deploy hello ./hello                    a crate: cargo build --release
+  burst deploy hello ./target/release/hello     a prebuilt executable
+  burst deploy hello hello.zip --overwrite      a zip with an executable `exec`
+  burst deploy hello hello.py                   a Python or Node source file
   burst deploy hello hello.py --kind python:3.10
   burst deploy hello ./hello --target aarch64-unknown-linux-musl
   burst deploy sort ./sort --granularity 8 --memory 512M --param rows=1000
   burst deploy hello ./hello --env LANGUAGE=fr --secret TOKEN   asks for TOKEN
 
-Parameters given here are the defaults of every flare's inputs. An overwrite
-that gives none keeps those there are, and each option that it leaves out;
-parameters that are given replace all. The same holds for --env; each secret is
-kept until it is given anew or removed. The last end of line of a value that
---secret reads is removed.")]
+Parameters given here are the defaults of every flare's inputs. --overwrite
+keeps options that are not given, and all parameters if none are given;
+otherwise the new parameters replace all. The same holds for --env. A secret is
+kept until it is set again or removed. Of a value that --secret reads, the final
+line break is dropped.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
-    /// Directory of a Rust crate, an executable, a zip, or a file of Python or Node
+    /// Directory of a Rust crate, an executable, a zip, or a Python or Node source file
     pub path: PathBuf,
     /// How to build it.
     #[command(flatten)]
@@ -73,13 +73,13 @@ pub struct FlareArgs {
     /// An older version of it [default: the current one]
     #[arg(long, value_name = "VERSION")]
     pub version: Option<String>,
-    /// What its workers get.
+    /// The inputs of its workers.
     #[command(flatten)]
     pub inputs: InputArgs,
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
+    /// Wait, and print only the outputs: a JSON array by worker id, null for a worker without one
     #[arg(short, long)]
     pub result: bool,
     /// How to run it.
@@ -95,12 +95,12 @@ Examples:
   burst run ./hello --size 8 --param name=Ada
   burst run ./target/release/hello --name greet
 
-What it deploys replaces the definition of the same name, whose own options and
-parameters stay; those given here are this flare's. The log goes to standard
-error as it comes, and at the end the outputs to standard output, as with
-`burst flare --result`. Ctrl-C cancels the flare.")]
+It replaces the definition of the same name, but keeps its options and
+parameters; those given here apply to this flare only. The log goes to standard
+error while the flare runs, and the outputs go to standard output at the end, as
+with `burst flare --result`. Ctrl-C cancels the flare.")]
 pub struct RunArgs {
-    /// Directory of a Rust crate, an executable, a zip, or a file of Python or Node
+    /// Directory of a Rust crate, an executable, a zip, or a Python or Node source file
     pub path: PathBuf,
     /// Name of the definition [default: that of the program]
     #[arg(long, value_name = "NAME")]
@@ -108,7 +108,7 @@ pub struct RunArgs {
     /// How to build it.
     #[command(flatten)]
     pub build: BuildArgs,
-    /// What its workers get.
+    /// The inputs of its workers.
     #[command(flatten)]
     pub inputs: InputArgs,
     /// How to run it.
@@ -116,7 +116,7 @@ pub struct RunArgs {
     pub options: Options,
 }
 
-/// How many workers a flare has, and what they get.
+/// The number of a flare's workers, and their inputs.
 #[derive(Debug, Args)]
 pub struct InputArgs {
     /// Number of workers [default: 1]
@@ -135,7 +135,7 @@ pub struct InputArgs {
 #[serde(rename_all = "camelCase")]
 #[command(next_help_heading = "Flare options")]
 pub struct Options {
-    /// Those that a group has, too.
+    /// Options that a group has, too.
     #[command(flatten)]
     #[serde(flatten)]
     pub shared: SharedOptions,
@@ -145,7 +145,7 @@ pub struct Options {
     pub retries: Option<u32>,
 }
 
-/// Options of a flare that is one of a group or by itself.
+/// Options of both flares and groups.
 #[derive(Debug, Default, Clone, Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[command(next_help_heading = "Flare options")]
@@ -154,16 +154,16 @@ pub struct SharedOptions {
     #[arg(short, long, value_name = "N", value_parser = number::<u32>)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granularity: Option<u32>,
-    /// How workers are spread over machines: mixed merges the packs of the granularity that are on one,
-    /// homogeneous does not, heterogeneous makes the largest that each can take
+    /// How packs are made: mixed merges packs of the granularity that are on one machine, homogeneous does not,
+    /// heterogeneous makes the largest pack that each machine can take
     #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(Packing::NAMES))]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packing: Option<String>,
-    /// What carries messages between packs: a name the operator configured
+    /// Backend for messages between packs: a name that the operator configured
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// Size of the pieces long messages are cut into, such as 64K or 1MiB
+    /// Size of the chunks that long messages are split into, such as 64K or 1MiB
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<u64>,

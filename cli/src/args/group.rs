@@ -11,11 +11,11 @@ use super::{PageArgs, ParamArgs, Source};
 /// What to do with groups.
 #[derive(Debug, Subcommand)]
 pub enum GroupAction {
-    /// Bring up packs that stay for several flares
+    /// Start packs that stay for several flares
     Open(Box<OpenArgs>),
     /// Run a flare on a group's packs; it waits while another one runs
     Flare(Box<GroupFlareArgs>),
-    /// Close a group, with what runs on it, and free its slots
+    /// Close a group, cancel what runs on it, and free its slots
     #[command(after_help = "Example:\n  burst group close 0123abcd")]
     Close(GroupArgs),
     /// List groups, newest first
@@ -32,9 +32,9 @@ Examples:
   burst group open train --size 8              prints the group's id
   burst group open train --size 48 --idle-timeout 10m --blocking
 
-A group keeps its slots, its packs and what its workers have left (burst.state
-in the SDK) until it is closed, no flare comes for the idle time-out, or a flare
-of it does not succeed.")]
+A group keeps its slots, its packs and its workers' state (burst.state in the
+SDK) until it is closed, it has no flare for --idle-timeout, or one of its
+flares does not succeed.")]
 pub struct OpenArgs {
     /// Name of the definition
     pub name: String,
@@ -44,7 +44,7 @@ pub struct OpenArgs {
     /// Number of workers
     #[arg(long, value_name = "N", value_parser = number::<u32>)]
     pub size: u32,
-    /// Longest time without a flare, such as 90s or 10m
+    /// Time without a flare after which the group is closed, such as 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle_timeout: Option<Duration>,
     /// Wait until the group is open
@@ -72,7 +72,7 @@ pub struct GroupFlareArgs {
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
+    /// Wait, and print only the outputs: a JSON array by worker id, null for a worker without one
     #[arg(short, long)]
     pub result: bool,
     /// The same input for every worker.

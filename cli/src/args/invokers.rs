@@ -6,10 +6,10 @@ use clap::Subcommand;
 
 use super::quantity::duration;
 
-/// What to do with a machine. Both need the administrator's credentials.
+/// What to do with a machine. Each command needs the administrator's credentials.
 #[derive(Debug, Subcommand)]
 pub enum InvokersAction {
-    /// Give a machine no more flares, until it is resumed; what runs on it goes on
+    /// Place no more flares on a machine until it is resumed; those that run on it continue
     #[command(
         after_help = "Example:\n  burst invokers drain machine-3 --wait 10m && ssh machine-3 sudo reboot"
     )]
@@ -20,7 +20,7 @@ pub enum InvokersAction {
         #[arg(long, value_name = "TIME", value_parser = duration)]
         wait: Option<Duration>,
     },
-    /// Give a machine flares again
+    /// Place flares on a machine again
     #[command(after_help = "Example:\n  burst invokers resume machine-3")]
     Resume {
         /// Id of the invoker, as `burst invokers` lists it

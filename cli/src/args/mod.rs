@@ -57,18 +57,18 @@ Examples:
   burst run ./hello --size 8 --param name=Ada       build, deploy, flare in one
   burst logs --last
 
-An id of a flare or a group may be abbreviated to a prefix of at least four
-characters that no other among the newest 2000 has.
+The id of a flare or a group can be shortened to a prefix of at least four
+characters that is unique among the newest 2000.
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and
 BURST_AUTH, else the properties file (~/.burst.properties, or the file
-BURST_CONFIG_FILE names), else what `burst standalone` left in
-~/.burst/properties, or `burst controller` in ~/.burst-controller/properties.
-A platform behind https whose certificate the system does not know: --cacert,
-BURST_CACERT or CACERT in those files.
+BURST_CONFIG_FILE names), else what `burst standalone` wrote to
+~/.burst/properties, or `burst controller` to ~/.burst-controller/properties.
+For an https platform whose certificate the system does not trust: --cacert,
+BURST_CACERT, or CACERT in those files.
 
-What the platform refuses ends with the id of the request in brackets, by which
-its operator finds it in the log.
+When the platform refuses a request, the error ends with the request's id in
+brackets, by which the operator finds it in the log.
 
 Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found;
 4 refused; 5 conflict; 6 invalid request; 7 cannot reach the platform;
@@ -80,7 +80,7 @@ Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found;
 pub struct GlobalArgs {
     // The value is optional so that `burst property get --auth` can name the property alone;
     // everywhere else an empty value is refused when the connection is made.
-    /// Where the platform is: host, host:port or URL
+    /// Address of the platform: host, host:port or URL
     #[arg(long, global = true, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub apihost: Option<String>,
     /// Credentials, as uuid:key
@@ -89,13 +89,13 @@ pub struct GlobalArgs {
     /// The administrator's credentials, as admin:key, for `burst admin`
     #[arg(long, global = true, value_name = "AUTH", num_args = 0..=1, default_missing_value = "")]
     pub admin_auth: Option<String>,
-    /// File of the certificates that an https platform is trusted by, in place of the system's
+    /// CA certificates (PEM file) to trust instead of the system's
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cacert: Option<String>,
     /// Show what is sent and received (credentials redacted), and cargo's output
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// How to print what the platform answers
+    /// How to print the platform's answers
     #[arg(long, global = true, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
     pub output: Format,
 }
@@ -103,9 +103,9 @@ pub struct GlobalArgs {
 /// How results are printed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Exactly the JSON of the API
+    /// The API's JSON, unchanged
     Json,
-    /// For people
+    /// Tables for people to read
     #[default]
     Table,
 }
@@ -132,7 +132,7 @@ pub enum Command {
     List(PageArgs),
     /// Show a definition
     Get(GetArgs),
-    /// List the versions of a definition that are kept, newest first
+    /// List the stored versions of a definition, newest first
     History(HistoryArgs),
     /// Deploy an older version of a definition again
     Rollback(RollbackArgs),
@@ -143,16 +143,16 @@ pub enum Command {
     Flares(FlaresArgs),
     /// Show a flare and the state of each worker
     Status(StatusArgs),
-    /// Wait until a flare has ended, and fail as it did
+    /// Wait until a flare has ended, and exit with its outcome
     #[command(
-        after_help = "The exit code tells how the flare ended. Ctrl-C ends the wait, and not the\nflare.\n\nExample:\n  burst wait --last && burst result --last"
+        after_help = "The exit code shows how the flare ended. Ctrl-C ends the wait, not the flare.\n\nExample:\n  burst wait --last && burst result --last"
     )]
     Wait(IdArgs),
-    /// Print what the workers of a flare wrote
+    /// Print the log of a flare's workers
     Logs(LogsArgs),
     /// Print the outputs of a flare by worker id
     #[command(
-        after_help = "Prints a JSON array by worker id, whatever --output says; it has null for a\nworker without an output, and the exit code tells how the flare ended.\n\nExample:\n  burst result --last | jq '.[0]'"
+        after_help = "Prints a JSON array by worker id, whatever --output is, with null for a worker\nwithout an output. The exit code shows how the flare ended.\n\nExample:\n  burst result --last | jq '.[0]'"
     )]
     Result(IdArgs),
     /// Show what each worker did when
@@ -161,7 +161,7 @@ pub enum Command {
     /// Stop a flare and free its slots
     #[command(after_help = "Example:\n  burst cancel --last")]
     Cancel(IdArgs),
-    /// Keep packs and what their workers have loaded for several flares
+    /// Keep packs, and the data their workers have loaded, for several flares
     Group {
         /// What to do with groups.
         #[command(subcommand)]
@@ -191,7 +191,7 @@ pub enum Command {
         #[command(subcommand)]
         action: Option<InvokersAction>,
     },
-    /// Print a script by which a shell completes this program's commands and flags
+    /// Print a shell's completion script for this program's commands and flags
     #[command(
         after_help = "Examples:\n  burst completion bash > ~/.local/share/bash-completion/completions/burst\n  burst completion fish > ~/.config/fish/completions/burst.fish\n  burst completion zsh > ~/.zfunc/_burst\n\nZsh needs fpath+=~/.zfunc before compinit in ~/.zshrc."
     )]
@@ -202,7 +202,7 @@ pub enum Command {
     /// Write the man pages of this program and its commands
     #[command(after_help = "Example:\n  burst man ~/.local/share/man/man1")]
     Man {
-        /// Directory to write them to; made if it is not there
+        /// Directory to write them to; created if it is missing
         #[arg(value_name = "DIR")]
         directory: PathBuf,
     },
@@ -215,7 +215,7 @@ pub struct NameArgs {
     pub name: String,
 }
 
-/// A flare: by id, or the newest. One of the two, which whoever gives neither is told.
+/// A flare: by id, or the newest. Exactly one of the two is required.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct IdArgs {
@@ -285,8 +285,8 @@ pub struct LogsArgs {
     pub follow: bool,
 }
 
-/// What to do with the properties. Which ones is told by the global `--apihost`, `--auth`,
-/// `--admin-auth` and `--cacert`.
+/// What to do with the properties, which the global `--apihost`, `--auth`, `--admin-auth` and
+/// `--cacert` select.
 #[derive(Debug, Subcommand)]
 pub enum PropertyAction {
     /// Write --apihost, --auth, --admin-auth and --cacert to the properties file
@@ -302,5 +302,5 @@ pub enum PropertyAction {
     Unset,
 }
 
-/// Names a file, `-` being standard input.
+/// The path of a file; `-` is standard input.
 pub type Source = PathBuf;

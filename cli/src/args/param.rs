@@ -16,7 +16,7 @@ const ENTITIES: [&str; 7] = [
     "rule",
     "trigger",
 ];
-/// Flags that may stand before a verb, and a word after them.
+/// Global flags that can precede the verb and take the next word as their value.
 const WITH_VALUE: [&str; 5] = [
     "--apihost",
     "--auth",
@@ -28,22 +28,22 @@ const WITH_VALUE: [&str; 5] = [
 /// Parameters by key and value, or from a file.
 #[derive(Debug, Default, Args)]
 pub struct ParamArgs {
-    /// A parameter: JSON if the value is, else a string; also as --param KEY VALUE; may be repeated
+    /// A parameter: JSON if the value is JSON, else a string; also --param KEY VALUE; may be repeated
     #[arg(short, long, value_name = "KEY=VALUE", value_parser = param)]
     pub param: Vec<(String, String)>,
-    /// JSON object with parameters (- reads standard input); --param wins over it
+    /// JSON object with parameters (- reads standard input); --param overrides it
     #[arg(short = 'P', long, value_name = "FILE")]
     pub param_file: Option<Source>,
 }
 
 impl ParamArgs {
-    /// Whether the command line says anything of parameters.
+    /// Whether the command line gives any parameters.
     pub fn are_given(&self) -> bool {
         !self.param.is_empty() || self.param_file.is_some()
     }
 }
 
-/// Why a text is no parameter.
+/// Why a text is not a parameter.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum ParamError {
     #[error("it has no key: write --param KEY=VALUE")]
@@ -62,9 +62,9 @@ fn param(text: &str) -> Result<(String, String), ParamError> {
     }
 }
 
-/// The command line with every `--param KEY VALUE` as `--param KEY=VALUE`, so that one form is left
-/// to be understood. A key without a value stays, and is refused by its name. OpenWhisk's verbs know only the other,
-/// which theirs becomes.
+/// Rewrites every `--param KEY VALUE` as `--param KEY=VALUE`, so that only one form needs parsing. A key without a
+/// value stays, and the parser rejects it by name. For OpenWhisk's verbs, which only know the two-word form, rewrites
+/// the other way.
 pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if verb(&arguments).is_some_and(|verb| ENTITIES.iter().any(|entity| verb == *entity)) {
@@ -97,8 +97,8 @@ pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     joined
 }
 
-/// The command line with `--param KEY=VALUE` as `--param KEY VALUE`, where no other word follows that could be the value
-/// of `KEY=VALUE`: OpenWhisk's keys may have a sign of equality in them.
+/// Rewrites `--param KEY=VALUE` as `--param KEY VALUE`, unless the next word can be the value of a key named
+/// `KEY=VALUE`: OpenWhisk's keys can contain an equals sign.
 fn split(arguments: Vec<OsString>) -> Vec<OsString> {
     let mut arguments = arguments.into_iter().peekable();
     let mut split = Vec::new();
@@ -132,7 +132,7 @@ fn split(arguments: Vec<OsString>) -> Vec<OsString> {
     split
 }
 
-/// A key and a value of one word.
+/// Splits a word `KEY=VALUE`, unless its key is empty.
 fn pair(word: &str) -> Option<[OsString; 2]> {
     let (key, value) = word.split_once('=').filter(|(key, _)| !key.is_empty())?;
     Some([key.into(), value.into()])
@@ -156,7 +156,7 @@ fn verb(arguments: &[OsString]) -> Option<&OsStr> {
     None
 }
 
-/// Whether that can be a value by itself: other things that begin with a dash are flags.
+/// Whether the word can be a value. A word that begins with a dash is a flag, except a number or the dash alone.
 fn is_value(word: &OsStr) -> bool {
     let word = word.as_encoded_bytes();
     word == b"-"
@@ -204,7 +204,7 @@ mod tests {
                 "burst --auth u:k trigger fire t -p k v",
             ),
             ("burst flare action -p k v", "burst flare action -p k=v"),
-            // OpenWhisk's verbs, in their words.
+            // OpenWhisk's verbs take two words.
             (
                 "burst action invoke a -p k=v",
                 "burst action invoke a -p k v",

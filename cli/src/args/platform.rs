@@ -25,16 +25,16 @@ pub struct StandaloneArgs {
     /// Where the API listens.
     #[command(flatten)]
     pub api: ApiArgs,
-    /// Serve https, with a certificate that the platform makes itself
+    /// Serve https with a self-signed certificate that the platform creates
     #[arg(long)]
     pub tls: bool,
     /// What the machine offers.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// What carries messages between packs.
+    /// The backends for messages between packs.
     #[command(flatten)]
     pub backends: BackendArgs,
-    /// What every process takes.
+    /// Flags of every process.
     #[command(flatten)]
     pub process: ProcessArgs,
 }
@@ -48,12 +48,12 @@ Examples:
       --seed 10.0.0.2:2552 --cluster-key cluster.pem --config controller.conf
 
 Several controllers share a database: PostgreSQL, set in the file --config
-names. Seeds are the controllers that each looks for: all there are. Whoever
-finds none founds the cluster.
+names. The seeds are the controllers to look for: name all of them. A controller
+that finds none founds the cluster.
 
-The nodes of a cluster prove themselves by a key they share: the first
-controller (the first seed) makes it in its data directory, cluster.pem, and
-every other node is given a copy with --cluster-key.
+The nodes of a cluster authenticate each other with a shared key: the first
+controller (the first seed) creates it in its data directory, as cluster.pem,
+and every other node gets a copy with --cluster-key.
 
 The settings are written to controller.conf in the data directory, readable by
 you alone.")]
@@ -67,10 +67,10 @@ pub struct ControllerArgs {
     /// Where the API listens.
     #[command(flatten)]
     pub api: ApiArgs,
-    /// What carries messages between packs.
+    /// The backends for messages between packs.
     #[command(flatten)]
     pub backends: BackendArgs,
-    /// What every process takes.
+    /// Flags of every process.
     #[command(flatten)]
     pub process: ProcessArgs,
 }
@@ -85,15 +85,14 @@ Examples:
 Invokers need a copy of the cluster's key, cluster.pem in the data directory of
 the first controller.
 
-Packs of one flare on several machines talk to each other: packs that are
-processes under the address of --node, containers under their own, so that
-docker needs a network which spans the machines
-(--set burst.invoker.docker.network=NAME).
+Packs of one flare on several machines connect to each other: packs that are
+processes at the address of --node, containers at their own, so docker needs a
+network that spans the machines (--set burst.invoker.docker.network=NAME).
 
 The settings are written to invoker.conf in the data directory, readable by you
 alone.")]
 pub struct InvokerArgs {
-    /// Name of this invoker in the cluster [default: the machine's, and something made for its data directory]
+    /// Name of this invoker in the cluster [default: the machine's name and part of the data directory's id]
     #[arg(long, value_name = "NAME", value_parser = identifier)]
     pub id: Option<String>,
     /// Address of this invoker for the other nodes; without a port it takes a free one [default: 127.0.0.1]
@@ -105,7 +104,7 @@ pub struct InvokerArgs {
     /// What the machine offers.
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// What every process takes.
+    /// Flags of every process.
     #[command(flatten)]
     pub process: ProcessArgs,
 }
@@ -124,16 +123,16 @@ pub struct ApiArgs {
 /// What a machine offers.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// How many workers run at once [default: the number of CPUs of this machine]
+    /// Number of workers that can run at once [default: the number of CPUs of this machine]
     #[arg(long, value_name = "N", value_parser = positive)]
     pub slots: Option<u32>,
-    /// What a pack is [default: auto]
+    /// How packs are run [default: auto]
     #[arg(long, value_enum)]
     pub driver: Option<Driver>,
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
     pub image: Option<String>,
-    /// Directory of this machine that packs are to see (without it none); may be repeated
+    /// Directory of this machine to mount in packs [default: none]; may be repeated
     #[arg(long, value_name = "HOST:PACK[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
@@ -144,10 +143,10 @@ pub struct MachineArgs {
     pub memory_limit: Option<u32>,
 }
 
-/// What carries messages between packs.
+/// The backends for messages between packs.
 #[derive(Debug, Args)]
 pub struct BackendArgs {
-    /// A backend that carries messages between packs; may be repeated
+    /// A backend for messages between packs; may be repeated
     #[arg(long, value_name = "NAME=URI", value_parser = pair)]
     pub backend: Vec<(String, String)>,
     /// The backend of flares that name none
@@ -164,7 +163,7 @@ pub struct ClusterArgs {
     /// The key that the nodes of the cluster share: a copy of the first controller's cluster.pem
     #[arg(long, value_name = "FILE", conflicts_with = "tls_key")]
     pub cluster_key: Option<PathBuf>,
-    /// PEM file with this node's private key, where an authority certifies the nodes in place of a shared key
+    /// PEM file with this node's private key, if an authority certifies the nodes instead of a shared key
     #[arg(long, value_name = "FILE", requires_all = ["tls_certificate", "tls_authority"])]
     pub tls_key: Option<PathBuf>,
     /// PEM file with this node's certificate
@@ -175,10 +174,10 @@ pub struct ClusterArgs {
     pub tls_authority: Option<PathBuf>,
 }
 
-/// What every process of the platform takes.
+/// Flags of every process of the platform.
 #[derive(Debug, Args)]
 pub struct ProcessArgs {
-    /// Where everything is kept [default: ~/.burst, or ~/.burst-controller, ~/.burst-invoker]
+    /// Directory for all data [default: ~/.burst, or ~/.burst-controller, ~/.burst-invoker]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// How long to wait for the data directory while another process holds it
@@ -192,10 +191,10 @@ pub struct ProcessArgs {
     pub set: Vec<(String, String)>,
 }
 
-/// What a pack is.
+/// How packs are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Driver {
-    /// A sandbox if this user may make one here, else a process; the start-up message says why
+    /// A sandbox if this user can create one here, else a process; the start-up message says why
     Auto,
     /// A supervised child process, without isolation
     Process,
@@ -203,12 +202,12 @@ pub enum Driver {
     Sandbox,
     /// A docker container
     Docker,
-    /// A pod of the Kubernetes cluster that kubectl would talk to, or that this runs in
+    /// A pod of the Kubernetes cluster that kubectl is configured for, or that this runs in
     Kubernetes,
 }
 
 impl Driver {
-    /// Its name in the settings.
+    /// The driver's name in the settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -219,12 +218,13 @@ impl Driver {
         }
     }
 
-    /// Whether its packs run in an image that may be named.
+    /// Whether its packs run in an image that the user can choose.
     pub fn has_image(self) -> bool {
         matches!(self, Self::Docker | Self::Kubernetes)
     }
 
-    /// The driver whose packs see directories of this machine where this one is asked for.
+    /// The driver to configure with mounts when this one is requested: `auto` mounts directories only in a sandbox.
+    /// `None` if this driver's packs cannot see directories of this machine.
     pub fn mounts(self) -> Option<Self> {
         match self {
             Self::Auto | Self::Sandbox => Some(Self::Sandbox),
@@ -234,7 +234,7 @@ impl Driver {
     }
 }
 
-/// Why a value of a node's arguments is refused.
+/// Why the value of a node's argument is rejected.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 enum NodeArgError {
     #[error("expected a name, an equals sign and a value")]
@@ -258,7 +258,7 @@ fn pair(text: &str) -> Result<(String, String), NodeArgError> {
     }
 }
 
-/// A host with its port, 0 when there is none.
+/// Parses a host with its port, which is 0 if missing.
 fn node(text: &str) -> Result<(String, u16), NodeArgError> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !host.ends_with(':') && !port.ends_with(']') => {

@@ -1,4 +1,4 @@
-//! Numbers, and times and sizes, which are written with their units.
+//! Parsers for numbers, and for times and sizes with units.
 
 use std::num::{IntErrorKind, ParseIntError};
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use bytesize::ByteSize;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Why a text is no number, time or size.
+/// Why a text is not a number, time or size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
     #[error("expected a whole number")]
@@ -33,7 +33,7 @@ pub enum QuantityError {
     NoMemory,
 }
 
-/// A whole number.
+/// Parses a whole number.
 pub fn number<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, QuantityError> {
     text.parse()
         .map_err(|cause: ParseIntError| match cause.kind() {
@@ -42,7 +42,7 @@ pub fn number<N: FromStr<Err = ParseIntError>>(text: &str) -> Result<N, Quantity
         })
 }
 
-/// The same, of something that there is.
+/// Parses a whole number of at least 1.
 pub fn positive(text: &str) -> Result<u32, QuantityError> {
     match number(text)? {
         0 => Err(QuantityError::NotPositive),
@@ -50,7 +50,7 @@ pub fn positive(text: &str) -> Result<u32, QuantityError> {
     }
 }
 
-/// A time of whole milliseconds, from `500ms`, `90s` or `1h30m`.
+/// Parses a time of whole milliseconds, such as `500ms`, `90s` or `1h30m`.
 pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     // What a bare number means differs from tool to tool, by a factor of a thousand.
     if text.parse::<f64>().is_ok_and(f64::is_finite) {
@@ -60,17 +60,17 @@ pub fn duration(text: &str) -> Result<Duration, QuantityError> {
     if !time.subsec_nanos().is_multiple_of(1_000_000) {
         return Err(QuantityError::TooFine);
     }
-    // As the API has it.
+    // The API has milliseconds in 64 bits.
     match u64::try_from(time.as_millis()) {
         Ok(_) => Ok(time),
         Err(_) => Err(QuantityError::TooLong),
     }
 }
 
-/// A size in bytes, from `65536`, `64K`, `64KiB` or `64KB`.
+/// Parses a size in bytes, such as `65536`, `64K`, `64KiB` or `64KB`.
 pub fn bytes(text: &str) -> Result<u64, QuantityError> {
     let text = text.trim();
-    // As everywhere that knows both, a letter alone is a power of 1024 and with a B one of 1000.
+    // By convention, a letter alone is a power of 1024, and a letter with a B a power of 1000.
     let binary = text.ends_with(['K', 'M', 'G', 'T', 'k', 'm', 'g', 't']);
     let unit = if binary { "iB" } else { "" };
     format!("{text}{unit}")
@@ -79,7 +79,7 @@ pub fn bytes(text: &str) -> Result<u64, QuantityError> {
         .map_err(|_| QuantityError::NotASize)
 }
 
-/// A size in MiB, from `512`, which is so many of them, `512M`, `512MiB` or `2G`.
+/// Parses a size in MiB, rounded up, such as `512M`, `512MiB` or `2G`; a bare `512` is in MiB.
 pub fn mebibytes(text: &str) -> Result<u32, QuantityError> {
     let bytes = match text.trim().parse::<u32>() {
         Ok(bare) => u64::from(bare) * MEBIBYTE,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(seconds("500ms"), Ok(0.5));
         assert_eq!(seconds("90s"), Ok(90.0));
         assert_eq!(seconds("1h30m"), Ok(5_400.0));
-        // As this program shows it.
+        // The form in which this program prints times.
         assert_eq!(seconds("1 h 30 min"), Ok(5_400.0));
         assert_eq!(seconds("0s"), Ok(0.0));
         let told = duration("5").unwrap_err().to_string();
@@ -151,7 +151,7 @@ mod tests {
         for (text, size) in [("512", 512), ("512M", 512), ("512MiB", 512), ("2G", 2048)] {
             assert_eq!(mebibytes(text), Ok(size), "{text}");
         }
-        // Never less than was asked for.
+        // Never less than requested.
         assert_eq!(mebibytes("512MB"), Ok(489));
         assert_eq!(mebibytes("0"), Err(QuantityError::NoMemory));
         assert_eq!(mebibytes("much"), Err(QuantityError::NotMemory));

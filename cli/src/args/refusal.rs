@@ -1,4 +1,4 @@
-//! What is said of a command line that is wrong.
+//! Error messages for an invalid command line.
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue};
@@ -6,13 +6,13 @@ use clap::error::{ContextKind, ContextValue};
 /// Flags whose values are secret, or hold a password.
 const SECRET: [&str; 3] = ["--secret", "--backend", "--set"];
 
-/// The error without a value that may be secret: what is told here goes to logs of builds.
+/// Removes a value that may be secret from the error, because error messages end up in build logs.
 pub fn without_secrets(mut error: Error) -> Error {
     let of = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(flag)) => flag.split_whitespace().next(),
         _ => None,
     };
-    // Where there is no value that is what is told.
+    // An empty value stays: that it is missing is the error.
     let is_given = matches!(error.get(ContextKind::InvalidValue), Some(ContextValue::String(value)) if !value.is_empty());
     if is_given && of.is_some_and(|flag| SECRET.contains(&flag)) {
         let hidden = ContextValue::String("…".into());

@@ -8,7 +8,7 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Environment variables")]
 pub struct VariableArgs {
-    /// A variable; those given replace all that are not secret; may be repeated
+    /// A variable; the given ones replace all that are not secret; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
     pub env: Vec<(String, String)>,
     /// Remove all variables that are not secret
@@ -22,10 +22,10 @@ pub struct VariableArgs {
     pub no_secret: Vec<String>,
 }
 
-/// Where the value of a secret comes from: never from the command line, which other users see.
+/// Where the value of a secret comes from: never from the command line, which other users can see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretSource {
-    /// It is asked for on the terminal.
+    /// A prompt on the terminal.
     Terminal,
     /// Standard input.
     Input,
@@ -33,7 +33,7 @@ pub enum SecretSource {
     File(PathBuf),
 }
 
-/// Why a text names no variable. Of `--secret` it never repeats a value.
+/// Why a text does not name a variable. Errors of `--secret` never repeat its value.
 #[derive(Debug, thiserror::Error)]
 enum VariableError {
     #[error("it has no name: write --env NAME=VALUE")]

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::table::{self, Facts, Shown, Value};
 use crate::{ids, output, times};
 
-/// Does what the administrator asks.
+/// Runs an administrator's command.
 pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
     let client = connection::administrator(args)?;
     match action {
@@ -109,7 +109,7 @@ fn known(found: Namespace) -> Shown {
     describe(found.name, None, found.revoked, found.created, found.limits)
 }
 
-/// A namespace with credentials that are seen only now.
+/// Shows a created namespace with its credentials, which are never shown again.
 fn created(answer: &Answer<CreatedNamespace>, args: &GlobalArgs) -> Result<(), Error> {
     output::answer(args.output, answer, || {
         let created = answer.read()?;
@@ -202,12 +202,12 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
     Ok(())
 }
 
-/// The heads of a list of all namespaces' flares or groups.
+/// Returns the column heads of a list of all namespaces' flares or groups.
 fn heads(kind: &str) -> [&str; 6] {
     [kind, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]
 }
 
-/// A flare or a group in it.
+/// Returns a row of such a list, for a flare or a group.
 fn row(
     id: &str,
     namespace: String,

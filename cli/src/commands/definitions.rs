@@ -35,7 +35,7 @@ pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Erro
     Ok(())
 }
 
-/// Where to see what there is, for whoever has named a definition or a version that is not there.
+/// Adds to the error for a missing definition or version which command lists the existing ones.
 pub fn explain(error: Error, name: &str, version: Option<&str>) -> Error {
     match error {
         Error::Api(cause @ ApiError::Refused { status: 404, .. }) => {
@@ -125,9 +125,9 @@ pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result
     Ok(())
 }
 
-/// What the platform would take where no version is named. Asked for first, as only a named one may be asked for again
-/// when the answer is lost: after a rollback the version before is the one that was left. Where there is none the
-/// platform says so.
+/// Returns the version that the platform would choose if none is named. It is looked up first, because only a rollback
+/// to a named version can be repeated when the answer is lost: after a rollback, the previous version is the one just
+/// left. If there is none, the platform reports that.
 fn version_before(client: &Client, name: &str) -> Result<Option<String>, Error> {
     let query = ListVersionsQuery {
         limit: Some(1),
@@ -140,7 +140,7 @@ fn version_before(client: &Client, name: &str) -> Result<Option<String>, Error> 
     Ok(listed.into_iter().next().map(|before| before.version))
 }
 
-/// Whoever does not know whether it was done is told how to ask again.
+/// Adds how to repeat the rollback to an error that leaves open whether it was done.
 fn lost(cause: ApiError, args: &RollbackArgs, request: &Rollback) -> Error {
     let unknown = match &cause {
         ApiError::Refused { status, .. } => *status >= 500,

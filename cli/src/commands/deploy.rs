@@ -52,7 +52,7 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
         Ok(format!("ok: deployed {name} {} ({size})", definition.version).into())
     })?;
     let flare = format!("`burst flare {} --result`", output::word(name));
-    // Who has named parameters knows of them.
+    // A user who gave parameters needs no hint about them.
     let needs = if given {
         ""
     } else {
@@ -62,7 +62,8 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     Ok(())
 }
 
-/// Secrets that are to be removed and are not there: perhaps they have another name. Where it cannot be told it is not.
+/// Returns the secrets to remove that the definition does not have; perhaps they have another name. Returns none if the
+/// definition cannot be read.
 fn missing_secrets(client: &Client, args: &DeployArgs) -> Vec<String> {
     let mut missing = args.variables.no_secret.clone();
     if !missing.is_empty() {
@@ -75,7 +76,7 @@ fn missing_secrets(client: &Client, args: &DeployArgs) -> Vec<String> {
     missing
 }
 
-/// What becomes a definition.
+/// A definition to upload.
 pub struct Upload<'a> {
     /// The definition's name.
     pub name: &'a str,
@@ -85,9 +86,9 @@ pub struct Upload<'a> {
     pub options: &'a Options,
     /// Default parameters, if they are to be set.
     pub parameters: Option<Params>,
-    /// What is to change of the program's environment.
+    /// Changes to the program's environment.
     pub variables: Variables,
-    /// Replace the definition if it exists.
+    /// Whether to replace the definition if it exists.
     pub overwrite: bool,
 }
 

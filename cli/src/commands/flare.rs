@@ -15,7 +15,7 @@ use crate::output::{self, Printer};
 use crate::progress::Progress;
 use crate::{failure, ids};
 
-/// What is asked for.
+/// The body of the request.
 #[derive(Serialize)]
 pub struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,14 +28,14 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// It, of this version.
+    /// Sets the definition's version.
     pub fn of(self, version: &'a str) -> Self {
         let version = Some(version);
         Self { version, ..self }
     }
 }
 
-/// Starts a flare, and waits for it if told to.
+/// Starts a flare, and waits for it if requested.
 pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(), Error> {
     let (body, size) = body(args.version.as_deref(), &args.inputs, &args.options)?;
     let start = Start {
@@ -50,7 +50,8 @@ pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(),
     start.run(client, &body, global)
 }
 
-/// What a flare is of.
+/// What a flare runs: a definition on packs of its own, or a group's definition on the group's
+/// packs.
 #[derive(Clone)]
 pub enum On {
     /// The definition of this name.
@@ -68,21 +69,21 @@ impl On {
     }
 }
 
-/// A flare that is to be started.
+/// A flare to start.
 pub struct Start<'a> {
-    /// What it is of.
+    /// The definition or group to start it on.
     pub on: On,
     /// The definition's name.
     pub name: &'a str,
-    /// Which version of it was asked for.
+    /// The requested version of the definition.
     pub version: Option<&'a str>,
-    /// How many workers it has.
+    /// The number of workers.
     pub size: u64,
-    /// Wait for its end.
+    /// Whether to wait for its end.
     pub blocking: bool,
-    /// Wait, and print the outputs.
+    /// Whether to wait and print the outputs.
     pub result: bool,
-    /// Meanwhile, show what the workers write.
+    /// Whether to show the workers' log while waiting.
     pub logs: bool,
 }
 
@@ -94,7 +95,7 @@ impl Start<'_> {
         }
     }
 
-    /// Starts it, and waits for it if told to.
+    /// Starts it, and waits for it if requested.
     pub fn run(
         &self,
         client: &Client,
@@ -114,7 +115,8 @@ impl Start<'_> {
             ]);
             return Ok(());
         }
-        // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
+        // Listens before the flare exists, so that Ctrl-C can at no moment end the command and
+        // leave the flare running.
         let watcher = Watcher {
             client,
             kind: Kind::Flare,
@@ -145,7 +147,7 @@ impl Start<'_> {
         if !self.result {
             return status::ended(&answer, &flare, global.output);
         }
-        // Fails as the flare did, too, but knows less of why.
+        // `result::print` also fails as the flare did, but knows less about the cause.
         match (result::print(client, &id), failure::of_flare(&flare)) {
             (Err(Error::Flare { .. }), Some(failed)) => Err(failed),
             (printed, _) => {
@@ -161,7 +163,7 @@ impl Start<'_> {
     }
 }
 
-/// What to ask for, and how many workers that is.
+/// Returns the body of the request, and the number of workers that it asks for.
 pub fn body<'a>(
     version: Option<&'a str>,
     args: &InputArgs,

@@ -15,7 +15,7 @@ use crate::interrupt::Interrupts;
 use crate::table::{self, Facts, Shown};
 use crate::{failure, ids, inputs, output, times};
 
-/// Does what the command line says.
+/// Runs a `burst group` command.
 pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result<(), Error> {
     let format = global.output;
     match action {
@@ -74,7 +74,7 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
     let started = watcher.start(move |client| client.open_group(&body));
     let (answer, stopped) = started.map_err(explain)?;
     let id = answer.read()?.group_id;
-    // The platform ends the wait: a group that does not get its slots or packs in time is closed.
+    // The platform bounds the wait: it closes a group that does not get its slots or packs in time.
     watcher.until(&id, stopped, Client::get_group, |answer| {
         let group = answer.read()?;
         match group.state {

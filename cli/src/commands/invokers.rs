@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::table::{self, Table};
 use crate::{output, times};
 
-/// How often it is looked whether a machine is empty.
+/// The time between two checks whether a machine is empty.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Lists the machines that run workers.
@@ -70,7 +70,7 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
             let answer = client.drain_invoker(id)?;
             if answer.read()?.used_slots > 0 {
                 await_empty(client, id, *wait)?;
-                // As it is now; nothing changes by it.
+                // Changes nothing, but returns the machine's current state.
                 client.drain_invoker(id)?
             } else {
                 answer
@@ -90,7 +90,7 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
     Ok(())
 }
 
-/// Waits until nothing of the machine is used; somebody may have put it back meanwhile.
+/// Waits until nothing runs on the machine. Fails if somebody resumes the machine, or when the time is up.
 fn await_empty(client: &Client, id: &str, wait: Duration) -> Result<(), Error> {
     let asked = Instant::now();
     loop {

@@ -1,4 +1,4 @@
-//! The Java virtual machine that a platform's process becomes, and how it is told to run.
+//! The Java virtual machine that a platform's process becomes, and its options.
 
 use std::env;
 use std::ffi::OsString;
@@ -9,11 +9,11 @@ use std::process::Command;
 use std::thread;
 
 pub(super) const JAR: &str = "lib/burst-standalone.jar";
-/// Where a JVM finds options of an operator's.
+/// The environment variables in which a JVM finds the operator's options.
 const OPERATORS: [&str; 3] = ["JDK_JAVA_OPTIONS", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS"];
-/// A platform that starts soon and leaves the processors to the workers: no parallel collector.
+/// No parallel collector: the platform starts quickly and leaves the processors to the workers.
 const COLLECTOR: &str = "-XX:+UseSerialGC";
-/// A JVM that is told of two does not start.
+/// The options that choose a collector. A JVM that gets two of them does not start.
 const COLLECTORS: &[&str] = &[
     "UseSerialGC",
     "UseParallelGC",
@@ -22,23 +22,23 @@ const COLLECTORS: &[&str] = &[
     "UseShenandoahGC",
     "UseEpsilonGC",
 ];
-/// The heap in pages of 2 MiB, where the kernel gives them to who asks: a fourteenth less time of the processor for a
-/// call (docs/adr/0074). It is not the default of any JVM's.
+/// Puts the heap in pages of 2 MiB, if the kernel grants them on request: a call takes a fourteenth less processor time
+/// (docs/adr/0074). No JVM does so by default.
 const HUGE_PAGES: &str = "-XX:+UseTransparentHugePages";
 const KERNEL_SETTING: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
-/// Objects with a word less each, of a JVM of release 25 or later: a tenth more flares a second (docs/adr/0074). It is
-/// not its default.
+/// Makes each object one word smaller, on a JVM of release 25 or later: a tenth more flares a second (docs/adr/0074).
+/// It is off by default.
 const SMALL_OBJECTS: &str = "-XX:+UseCompactObjectHeaders";
 const HAS_SMALL_OBJECTS: u32 = 25;
-/// What cannot be had together with them, or is a word of an operator's of them.
+/// Options that exclude small objects, or with which the operator has decided about them.
 const OTHER_OBJECTS: &[&str] = &["CompactObjectHeaders", "CompressedClassPointers"];
-/// With fewer processors a JVM that has yet to learn what to compile is slower with the second compiler for its first
-/// minute than without, and much faster from then on (docs/adr/0074).
+/// How many processors the second compiler needs. With fewer, a JVM that has yet to learn what to compile is slower
+/// with it than without for its first minute, and much faster from then on (docs/adr/0074).
 #[derive(Debug, Clone, Copy)]
 pub(super) enum SecondCompiler {
-    /// Of what people start to try something.
+    /// For a platform that people start to try something.
     FromFourProcessors,
-    /// Of what goes on for days.
+    /// For a process that runs for days.
     FromTwoProcessors,
 }
 
@@ -52,28 +52,30 @@ impl SecondCompiler {
     }
 }
 
-/// As the first one's code is all that there will be, it is made ten times as soon: what is interpreted is many times
-/// as slow.
+/// With the first compiler alone, methods are compiled after a tenth of the usual calls: no better code will follow,
+/// and interpreted code is many times slower.
 const NO_SECOND_COMPILER: &[&str] = &["-XX:TieredStopAtLevel=1", "-XX:CompileThresholdScaling=0.1"];
-/// Beside one compiler a JVM has room for 48 MB of code by itself, of which a platform was seen to take 42.
+/// With one compiler, a JVM reserves 48 MB for code by default; a platform has been seen to take 42.
 const ROOM_FOR_CODE: &str = "-XX:ReservedCodeCacheSize=96m";
-/// What waits for it is not slowed down meanwhile by counting for it.
+/// While methods wait for the second compiler, counting for it does not slow them down.
 const SECOND_COMPILER: &[&str] = &["-XX:Tier3DelayOn=0"];
-/// All are there from the start, as the platform lowers the priority of the second one's then.
+/// All compiler threads exist from the start, because that is when the platform lowers the priority of the second
+/// compiler's.
 const COMPILER_THREADS: &str = "-XX:-UseDynamicNumberOfCompilerThreads";
-/// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
-/// that cannot use them, as another release cannot, goes on without.
+/// The platform's classes in a JVM's own form, saved by `make build`: with them a start takes half the time. A JVM that
+/// cannot use them, such as one of another release, runs without them.
 const CLASSES: &str = "lib/burst-standalone.jsa";
-/// How operators speak of what a JVM has saved: one that is told of two kinds of it does not start.
+/// Parts of operators' options for what a JVM has saved. A JVM that gets options for two kinds of it does not start.
 const SAVED: &[&str] = &["-Xshare", "SharedArchiveFile", "AOT"];
 const NO_WORD_OF_CLASSES: &str = "-Xlog:cds=off,cds+dynamic=off,class+path=off";
-/// Those of a JVM that keeps what it has counted, too, so that the second compiler need not wait for it (docs/adr/0087).
+/// The classes together with the counts that a trained JVM has saved, so that the second compiler need not wait for new
+/// ones (docs/adr/0087).
 const TRAINED: &str = "lib/burst-standalone.aot";
-/// The `release` of the JDK that made it, changed when the jar was: another JVM, or one with another jar, starts without
-/// a word and has learned nothing.
+/// The `release` file of the JDK that made this cache, with the modification time of the jar: another JVM, or one with
+/// another jar, ignores the cache without a warning and has learned nothing.
 const TRAINED_BY: &str = "lib/burst-standalone.aot.jdk";
 const TRAINABLE: u32 = 25;
-/// With an operator's words of these a JVM may use nothing of what it has learned, and says nothing either.
+/// Parts of operators' options with which a JVM may ignore what it has learned, without a warning.
 const UNLEARNS: &[&str] = &[
     "-javaagent",
     "-agentlib",
@@ -84,15 +86,15 @@ const UNLEARNS: &[&str] = &[
     "CompressedClassPointers",
 ];
 const NO_WORD_OF_TRAINING: &str = "-Xlog:aot=off,cds=off,class+path=off";
-/// What Scala and SQLite's driver do is said to be found wanting by newer releases, at each start.
+/// Silences the warnings that newer releases print at each start about Scala and SQLite's driver.
 const NO_WORD_OF_LIBRARIES: [&str; 2] = [
     "--sun-misc-unsafe-memory-access=allow",
     "--enable-native-access=ALL-UNNAMED",
 ];
 const FINDS_WANTING: u32 = 24;
 
-/// A JVM, and the options that are no matter of the platform's settings. An operator's add to them, and of what they
-/// speak of they alone count.
+/// Returns the command that starts a JVM, with the options that do not depend on the platform's settings. The
+/// operator's options are added to these, and replace those for the same subject.
 pub(super) fn command(home: &Path, second: SecondCompiler) -> Command {
     let java = java();
     let mut command = Command::new(&java);
@@ -132,8 +134,9 @@ fn collector(options: &str) -> Option<&'static str> {
     (!speaks_of(COLLECTORS, options)).then_some(COLLECTOR)
 }
 
-/// Where the kernel does not ask who wants them, or has none, a JVM can say nothing, or complains of being asked. Another
-/// collector's heap may be of a kind for which the kernel has a word of its own.
+/// Requests huge pages only if the kernel leaves the choice to programs. Otherwise the request has no effect, or the
+/// JVM complains about it. The heap of another collector may be of a kind for which the kernel has a setting of its
+/// own.
 fn huge_pages(kernels: &str, options: &str) -> Option<&'static str> {
     let asks = kernels.contains("[madvise]");
     let own = speaks_of(COLLECTORS, options) || speaks_of(&["HugePages", "LargePages"], options);
@@ -169,12 +172,12 @@ fn set(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// What is known of the JDK or the runtime that a program is of, as the file `release` beside its directory has it; none
-/// where that is not there.
+/// Returns the text of the file `release` of the JDK or runtime that a program belongs to, which lies beside the
+/// program's directory; `None` if it is missing.
 fn jdk(java: &Path) -> Option<String> {
     let path = set("PATH").unwrap_or_default();
     let mut found = env::split_paths(&path).map(|directory| directory.join(java));
-    // What has a directory of its own stays as it is in any other.
+    // Joining a directory and an absolute path leaves the path unchanged.
     let program = fs::canonicalize(found.find(|it| it.is_file())?).ok()?;
     fs::read_to_string(program.parent()?.parent()?.join("release")).ok()
 }

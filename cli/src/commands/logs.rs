@@ -1,4 +1,4 @@
-//! `burst logs`: what the workers wrote, all at once or as it comes.
+//! `burst logs`: what the workers wrote, all at once or as it arrives.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::output::{self, Printer};
 use crate::{follow, ids, times};
 
-/// Longest time between two looks at a log that grows.
+/// The time between two requests for a growing log, unless an answer takes longer.
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Prints what the workers wrote.
@@ -25,7 +25,7 @@ pub fn run(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error
     let mut log = Log::new(client, &id, args.worker, Printer::new).format(format);
     if args.follow {
         follow::watch(PAUSE, || {
-            // Asked for first: what is written after this answer is in the next one.
+            // The state is read before the log, so that the log is complete once the state is final.
             let flare = client.get_flare(&id)?;
             let flare = flare.read()?;
             if log.is_due(&flare) {
@@ -54,7 +54,7 @@ pub fn run(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error
     Ok(())
 }
 
-/// A worker that the flare does not have has no log either, which would be as silent as others.
+/// Fails if the flare has no such worker: its log would be as empty as that of a worker that wrote nothing.
 fn expect(client: &Client, id: &str, worker: u32) -> Result<(), Error> {
     let size = client.get_flare(id)?.read()?.size;
     if worker < size {
@@ -64,7 +64,7 @@ fn expect(client: &Client, id: &str, worker: u32) -> Result<(), Error> {
     Err(Error::NoWorker { id, size, worker })
 }
 
-/// A log of which one part is printed already.
+/// A growing log, printed up to some line.
 pub struct Log<'a> {
     client: &'a Client,
     id: &'a str,
@@ -74,11 +74,11 @@ pub struct Log<'a> {
     attempt: u32,
     /// How many lines of it have been printed.
     printed: usize,
-    /// How many of them come before what is asked for.
+    /// How many of those come before the part that the next request asks for.
     before: usize,
-    /// Whether it was told that not all lines are kept.
+    /// Whether the user has been told that not all lines are kept.
     told: bool,
-    /// When to look at it again.
+    /// When to request it again.
     next: Instant,
 }
 
@@ -99,12 +99,13 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// In lines of JSON, if that is wanted.
+    /// Sets the format: text for people, or lines of JSON.
     fn format(self, format: Format) -> Self {
         Self { format, ..self }
     }
 
-    /// Whether to look for more now, by what the flare has come to. Its end is always a reason.
+    /// Whether to request more now, given the state of the flare; always true once it has ended. Starts over with a new
+    /// attempt.
     pub fn is_due(&mut self, flare: &Flare) -> bool {
         if flare.attempt != self.attempt {
             // What an earlier attempt wrote has been cleared.
@@ -119,17 +120,17 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Whether it had nothing to print so far.
+    /// Whether it has printed nothing so far.
     fn is_empty(&self) -> bool {
         self.printed == 0 && !self.told
     }
 
-    /// Prints what has not been printed.
+    /// Requests and prints the lines that have not been printed yet.
     pub fn more(&mut self) -> Result<(), Error> {
         let asked = Instant::now();
         let body = self.ask()?;
         let mut printer = (self.to)();
-        // An answer that broke off is there again.
+        // After an answer that broke off, the next one repeats the lines already printed.
         let mut known = self.printed - self.before;
         let (printed, format) = (&mut self.printed, self.format);
         let logs = body.each(|line| {
@@ -141,7 +142,7 @@ impl<'a> Log<'a> {
             *printed += 1;
             Ok::<(), Error>(())
         });
-        // What came before an answer broke off was read.
+        // Shows the lines that came before an answer broke off.
         printer.flush()?;
         let logs = logs?;
         self.begin_at(logs.next);
@@ -153,7 +154,8 @@ impl<'a> Log<'a> {
         printer.end()
     }
 
-    /// Of an earlier release, which may answer in a cluster that is being upgraded, all is asked for again.
+    /// Requests the log from the current position. A controller of an earlier release, in a cluster that is being
+    /// upgraded, refuses that and is asked for the whole log again.
     fn ask(&mut self) -> Result<Body<Logs>, Error> {
         match self.client.get_logs(self.id, &self.query) {
             Err(refused) if refused.status() == Some(400) && self.query.from.is_some() => {
@@ -164,7 +166,7 @@ impl<'a> Log<'a> {
         }
     }
 
-    /// Where the next answer is to begin, after all that has been printed; at the beginning, where that is not known.
+    /// Sets where the next answer begins: after everything printed, or at the beginning if that position is unknown.
     fn begin_at(&mut self, from: Option<u64>) {
         self.query.from = from;
         self.before = from.map_or(0, |_| self.printed);

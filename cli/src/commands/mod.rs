@@ -23,7 +23,7 @@ use crate::connection;
 use crate::error::Error;
 use crate::wsk;
 
-/// Does what the command line says.
+/// Runs the command that the command line names.
 pub fn run(cli: Cli) -> Result<(), Error> {
     let global = &cli.global;
     let format = global.output;

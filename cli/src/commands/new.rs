@@ -11,7 +11,7 @@ use crate::sdk::Sdk;
 
 const MAIN: &str = include_str!("../../template/main.rs");
 
-/// Names that a crate cannot have: those of what it depends on, and of the standard library.
+/// Names that a crate cannot have: those of its dependencies, and of the standard library.
 const TAKEN: [&str; 9] = [
     "burst",
     "burst-bcm",
@@ -24,7 +24,7 @@ const TAKEN: [&str; 9] = [
     "test",
 ];
 
-/// What cargo lays beside the programs that it has built.
+/// The directories that cargo makes beside the programs that it builds, which a program cannot be named like.
 const DIRECTORIES: [&str; 4] = ["build", "deps", "examples", "incremental"];
 
 /// Makes the crate.

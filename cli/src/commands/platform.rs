@@ -1,7 +1,7 @@
 //! `burst standalone`, `burst controller`, `burst invoker`: write the settings to a file and become the JVM.
 //!
-//! All settings go through the file, since a backend's address can hold a password, and arguments
-//! of a process are for everyone to see.
+//! All settings go through the file, since a backend's address can hold a password, and everyone can see the arguments
+//! of a process.
 
 use std::env;
 use std::fs;
@@ -23,7 +23,7 @@ use crate::output;
 use crate::properties::{OF_CONTROLLER, write_private};
 
 const RUNTIME: &str = "bin/burst-runtime";
-/// Replaces this process by a platform; only comes back with an error.
+/// Replaces this process with a platform; returns only with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(&args.process, "")?;
     become_java(&STANDALONE, &args.process, &data, verbose, || {
@@ -33,7 +33,7 @@ pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     })
 }
 
-/// Replaces this process by a controller; only comes back with an error.
+/// Replaces this process with a controller; returns only with an error.
 pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(&args.process, OF_CONTROLLER)?;
     become_java(&CONTROLLER, &args.process, &data, verbose, || {
@@ -45,7 +45,7 @@ pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
     })
 }
 
-/// Replaces this process by an invoker; only comes back with an error.
+/// Replaces this process with an invoker; returns only with an error.
 pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(&args.process, "-invoker")?;
     become_java(&INVOKER, &args.process, &data, verbose, || {
@@ -60,9 +60,9 @@ pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
 /// A process of the platform.
 struct Part {
     name: &'static str,
-    /// Its class; the jar's own without.
+    /// Its main class; `None` for that of the jar.
     main: Option<&'static str>,
-    /// What the operator's file goes before: what has no default for all processes. HOCON.
+    /// Settings, in HOCON, whose default is not the same for all processes; the operator's file overrides them.
     defaults: &'static str,
     second_compiler: SecondCompiler,
 }
@@ -76,7 +76,7 @@ const STANDALONE: Part = Part {
 const CONTROLLER: Part = Part {
     name: "controller",
     main: Some("burst.controller.Main"),
-    // Where its seeds say that it is looked for.
+    // The port at which other nodes look for a controller.
     defaults: "burst.cluster.port: 2552\n",
     second_compiler: SecondCompiler::FromTwoProcessors,
 };
@@ -97,7 +97,7 @@ fn become_java(
 ) -> Result<(), Error> {
     let home = home()?;
     let jar = installed(&home, jvm::JAR)?;
-    // Containers have a runtime of their own, but what is left on a backend is removed from here.
+    // Containers bring their own runtime, but this one removes what is left on a backend.
     let runtime = installed(&home, RUNTIME)?;
     let mut settings = settings()?;
     settings.process(process, data.path(), &runtime)?;
@@ -109,7 +109,7 @@ fn become_java(
     })?;
     let mut java = jvm::command(&home, part.second_compiler);
     java.arg(format!("-Dconfig.file={}", file.display()))
-        // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
+        // In the data directory, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
         .arg(format!("-Djava.io.tmpdir={}", data.temporary().display()));
     match part.main {
         None => java.arg("-jar").arg(&jar),
@@ -160,7 +160,7 @@ impl Settings {
         put(&mut self.0, path, value.into())
     }
 
-    /// The same, unless nothing was said of it.
+    /// Sets a value, if one was given.
     fn set_if(&mut self, path: &[&str], value: Option<impl Into<Value>>) -> Result<(), Error> {
         value.map_or(Ok(()), |value| self.set(path, value))
     }
@@ -196,7 +196,8 @@ impl Settings {
             self.set(&path, image.as_str())?;
         }
         if !args.mount.is_empty() {
-            // The file may name any. What is another driver's is not read.
+            // Without a flag, the settings file may name any driver. The platform ignores the mounts of the other
+            // drivers.
             let asked = match &args.driver {
                 Some(driver) => std::slice::from_ref(driver),
                 None => Driver::value_variants(),
@@ -265,7 +266,7 @@ impl Settings {
     }
 }
 
-/// A flag that other drivers have than the one asked for.
+/// Returns the error for a flag that the requested driver does not have, but others do.
 fn refused(flag: &str, has_it: impl Fn(Driver) -> bool) -> Error {
     let drivers = Driver::value_variants().iter().copied();
     let names: Vec<_> = drivers
@@ -302,8 +303,8 @@ fn text(path: &Path) -> Result<Value, Error> {
         .ok_or_else(|| Error::Usage(format!("{} is not UTF-8", path.display())))
 }
 
-/// The settings as HOCON, of which JSON is a part: quoted strings hold no substitutions. They go
-/// before those of the operator's file.
+/// Renders the settings as HOCON, of which JSON is a subset: quoted strings hold no substitutions. They override those
+/// of the operator's file.
 fn render(part: &Part, config: Option<&Path>, settings: &Value) -> Result<String, Error> {
     let mut text = format!(
         "# Written by `burst {}` at each start; give settings to that command instead.\n\

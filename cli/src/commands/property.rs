@@ -86,7 +86,8 @@ fn show(property: Property, args: &GlobalArgs) -> Result<(), Error> {
     }
 }
 
-/// Everything but the credentials themselves, which only their flags ask for by name.
+/// Shows all properties, but not the credentials themselves, which are shown only if their flag
+/// names them.
 fn show_all(args: &GlobalArgs) -> Result<(), Error> {
     let mut table = Table::new(["PROPERTY", "VALUE", "FROM"]);
     let mut json = Map::new();

@@ -9,9 +9,9 @@ use crate::error::Error;
 use crate::variables::Variables;
 use crate::{output, package};
 
-/// Deploys what the path leads to and waits for one flare of it.
+/// Deploys the program at the path and waits for one flare of it.
 pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), Error> {
-    // What is wrong with the inputs is told before anything is built.
+    // Invalid inputs are reported before anything is built.
     let (body, size) = flare::body(None, &args.inputs, &args.options)?;
     let package = package::prepare(&args.path, &args.build, client, global.verbose)?;
     let name = args.name.as_deref().unwrap_or(&package.name);
@@ -34,6 +34,6 @@ pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), E
         result: true,
         logs: true,
     };
-    // Of what was deployed here, whoever deploys another one meanwhile.
+    // Runs the version deployed here, even if somebody has deployed another one since.
     start.run(client, &body.of(&definition.version), global)
 }

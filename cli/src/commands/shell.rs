@@ -1,4 +1,4 @@
-//! `burst completion` and `burst man`: what a shell and `man` want to know of the command line.
+//! `burst completion` and `burst man`: the command line, described for a shell and for `man`.
 
 use std::fs;
 use std::io::{self, Write};
@@ -35,7 +35,7 @@ pub fn man(directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the pages are of, in their footers.
+/// The program and version, shown in the pages' footers.
 const SOURCE: &str = concat!("burst ", env!("CARGO_PKG_VERSION"));
 
 fn pages(command: &Command, directory: &Path) -> io::Result<()> {
@@ -49,8 +49,8 @@ fn pages(command: &Command, directory: &Path) -> io::Result<()> {
     fs::write(directory.join(man.get_filename()), with_examples(&page))
 }
 
-/// What stands below the flags has a heading of no meaning. Examples are told by their first line, which then says
-/// nothing more, and are shown as they are; what follows them are notes.
+/// Replaces the meaningless heading of the text below the flags. A line `Example:` or `Examples:` becomes the heading
+/// of examples, which are shown unformatted; other text, and what follows the examples, goes under a heading of notes.
 fn with_examples(page: &str) -> String {
     let mut text = String::new();
     let mut lines = page.lines().peekable();

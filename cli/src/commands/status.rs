@@ -12,7 +12,7 @@ use crate::progress::Progress;
 use crate::table::{self, Facts, Shown, Table};
 use crate::{failure, follow, ids, output, times};
 
-/// Longest time between two looks at a flare that is watched, or waited for.
+/// Longest time between two requests for a flare that is watched or waited for.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// Shows a flare and its workers, once or until it has ended.
@@ -32,7 +32,7 @@ pub fn status(client: &Client, args: &StatusArgs, format: Format) -> Result<(), 
     Ok(())
 }
 
-/// Shows it anew whenever something has changed: on a terminal in the same place.
+/// Shows the flare again whenever something has changed; on a terminal, in the same place.
 fn watch(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     let mut last: Option<String> = None;
     let on_terminal = io::stdout().is_terminal() && format == Format::Table;
@@ -40,7 +40,8 @@ fn watch(client: &Client, id: &str, format: Format) -> Result<(), Error> {
         let answer = client.get_flare(id)?;
         let flare = answer.read()?;
         let shown = describe(&flare, times::now());
-        // That it is nearer to its start is no change, except where it is seen in the same place.
+        // The time left until its start counts as a change only where the flare is redrawn in the
+        // same place.
         let state = if on_terminal {
             shown.text().to_owned()
         } else {
@@ -59,7 +60,7 @@ fn watch(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     })
 }
 
-/// What has scrolled out of a terminal stays.
+/// Erases the last lines of the terminal; lines that have scrolled out of it stay.
 fn erase(lines: usize) -> Result<(), Error> {
     let terminal = Term::stdout();
     let height = usize::from(terminal.size().0).saturating_sub(1);
@@ -90,7 +91,7 @@ pub fn wait(client: &Client, id: &IdArgs, global: &GlobalArgs) -> Result<(), Err
 pub fn ended(answer: &Answer<Flare>, flare: &Flare, format: Format) -> Result<(), Error> {
     output::answer(format, answer, || Ok(describe(flare, times::now())))?;
     match failure::of_flare(flare) {
-        // Which says itself where to look.
+        // This error itself says where to look.
         Some(failed) => Err(failed),
         None => {
             next(flare);
@@ -114,7 +115,7 @@ fn next(flare: &Flare) {
     }
 }
 
-/// A flare and its workers for people who look at this time.
+/// Describes a flare and its workers for people, as of the time `now`.
 fn describe(flare: &Flare, now: u64) -> Shown {
     let facts = Facts::new()
         .with("flare", flare.flare_id.as_str())

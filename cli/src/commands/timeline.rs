@@ -8,13 +8,14 @@ use crate::args::{Format, IdArgs};
 use crate::error::Error;
 use crate::{ids, output, table, times};
 
-/// How phases look in a bar, in the order in which they are first met; then again from the second.
+/// The marks of phases in a bar, in the order in which phases first appear; further phases start again from the second
+/// mark.
 const MARKS: [char; 8] = ['.', '-', '#', '=', '+', '*', 'o', '%'];
-/// Width where there is no terminal to ask.
+/// Width if standard output is not a terminal.
 const DEFAULT_WIDTH: usize = 80;
 const NARROWEST_BAR: usize = 10;
 const WIDEST_BAR: usize = 80;
-/// What stands around a bar.
+/// Columns that the frame around a bar takes.
 const FRAME: usize = 4;
 
 /// Shows a flare's timeline.
@@ -29,8 +30,8 @@ pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
     Ok(())
 }
 
-/// Numbers and bars are within the width: for what leaves no room for a bar there are no numbers, of the shortest phases
-/// first.
+/// Renders numbers and bars within the width. If the numbers leave no room for a bar, their columns are left out, those
+/// of the shortest phases first.
 fn render(timeline: &Timeline, width: usize) -> String {
     let names = names(timeline);
     let span = Span::of(timeline);
@@ -96,7 +97,7 @@ fn render(timeline: &Timeline, width: usize) -> String {
     format!("{text}\n{}", in_lines(&legend, width))
 }
 
-/// Numbers of one kind, of each worker.
+/// A column of numbers of one kind, one per worker.
 struct Column<'a> {
     head: &'a str,
     cells: Vec<String>,
@@ -116,7 +117,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// How wide they are together, with what is between them.
+/// Returns the width of all columns together, with the gaps between them.
 fn taken(columns: &[Column<'_>]) -> usize {
     let widths: usize = columns.iter().map(|column| column.width).sum();
     widths + 2 * columns.len().saturating_sub(1)
@@ -126,7 +127,7 @@ fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".into(), |value| value.to_string())
 }
 
-/// With commas, and as many on a line as it takes.
+/// Joins the parts with commas, as many to a line as the width allows.
 fn in_lines(parts: &[String], width: usize) -> String {
     let mut text = String::new();
     let mut used = 0;
@@ -147,7 +148,7 @@ fn in_lines(parts: &[String], width: usize) -> String {
     text
 }
 
-/// The names of all phases, as they are first met.
+/// Returns the names of all phases, in the order in which they first appear.
 fn names(timeline: &Timeline) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for phase in timeline.workers.iter().flat_map(|worker| &worker.phases) {
@@ -158,7 +159,7 @@ fn names(timeline: &Timeline) -> Vec<&str> {
     names
 }
 
-/// From the request to the last thing known to have happened: where a phase still lasts, to the present.
+/// The time from the request to the last known event; to the present, if a phase is still running.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     first: u64,
@@ -181,12 +182,12 @@ impl Span {
     }
 }
 
-/// Phases that still last are drawn up to the present.
+/// Returns the end of a phase; `last`, the present, if it is still running.
 fn end(phase: &Phase, last: u64) -> u64 {
     phase.end.unwrap_or(last)
 }
 
-/// How long a worker was in the phases of this name; none if it was in none.
+/// Returns how long a worker was in the phases of this name; `None` if it was in none.
 fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<Duration> {
     let phases = worker.phases.iter().filter(|phase| phase.name == name);
     phases
@@ -194,8 +195,8 @@ fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<Duration> {
         .reduce(|sum, time| sum + time)
 }
 
-/// Each column shows the phase that lasted in the middle of its time; a phase too short for any
-/// column is in the numbers only.
+/// Draws a bar. Each column shows the phase in the middle of its time; a phase too short for any column appears only in
+/// the numbers.
 fn bar(worker: &WorkerPhases, names: &[&str], span: Span, width: usize) -> String {
     let Span { first, last } = span;
     let step = last.saturating_sub(first) as f64 / width as f64;

@@ -9,13 +9,13 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 use super::error::PackageError;
 use super::{LARGEST, too_large};
 
-/// How a zip begins.
+/// The first bytes of a zip.
 pub const MAGIC: &[u8] = b"PK\x03\x04";
-/// What the platform starts.
+/// The name of the file that the platform starts.
 const EXEC: &str = "exec";
 
-/// Packs an executable. The same executable gives the same bytes, as packages are known by their
-/// content.
+/// Packs an executable. The same executable gives the same bytes, because packages are identified
+/// by their content.
 pub fn pack(executable: &[u8]) -> Result<Vec<u8>, PackageError> {
     let options = SimpleFileOptions::default()
         .compression_method(CompressionMethod::Deflated)
@@ -29,7 +29,7 @@ pub fn pack(executable: &[u8]) -> Result<Vec<u8>, PackageError> {
     write().map_err(PackageError::Pack)
 }
 
-/// The executable in a zip.
+/// Extracts the executable from a zip.
 pub fn executable(zip: &[u8], name: &str) -> Result<Vec<u8>, PackageError> {
     let broken = |cause| PackageError::Zip {
         name: name.to_owned(),

@@ -14,7 +14,7 @@ use crate::package::error::PackageError;
 use crate::package::target;
 use crate::progress::Progress;
 
-/// Builds the crate for release, for the client's platform, and says where its executable is.
+/// Builds the crate for release, for the client's platform, and returns the path of its executable.
 pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Result<PathBuf, Error> {
     if !dir.join("Cargo.toml").is_file() {
         return Err(PackageError::NoManifest(dir.to_owned()).into());
@@ -45,7 +45,7 @@ pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Resu
     })?;
     drop(progress);
     if !built.status.success() {
-        // Shown already when verbose, and then empty here.
+        // In verbose mode cargo has already shown its messages, and this is empty.
         let _ = io::stderr().write_all(&built.stderr);
         return Err(PackageError::DoesNotBuild(dir.to_owned()).into());
     }

@@ -1,4 +1,4 @@
-//! Why there is nothing to upload.
+//! Errors in making a package.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use object::BinaryFormat;
 use zip::result::ZipError;
 
-/// Why a package cannot be made, or is not one.
+/// Why a package cannot be made, or is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum PackageError {
-    /// A directory is no crate.
+    /// A directory is not a crate.
     #[error("{} has no Cargo.toml", .0.display())]
     NoManifest(PathBuf),
-    /// There is no cargo.
+    /// Cargo was not found.
     #[error(
         "cargo, which builds crates, was not found: install Rust (https://rustup.rs), or set CARGO to its path"
     )]
     NoCargo,
-    /// Cargo does not run.
+    /// Cargo cannot be run.
     #[error("cannot run cargo, which builds crates: {0}")]
     Cargo(#[source] io::Error),
-    /// What cargo says of a build is not what it is expected to say.
+    /// Cargo's messages about a build do not have the expected form.
     #[error("cannot understand cargo's answer: {0}")]
     Messages(#[source] io::Error),
-    /// The same of a crate.
+    /// Cargo does not describe a crate, or not in the expected form.
     #[error("cannot understand cargo's answer: {0}")]
     Metadata(#[from] cargo_metadata::Error),
     /// A crate has errors.
@@ -32,18 +32,18 @@ pub enum PackageError {
     /// A crate is a library.
     #[error("{} has no binary; a work function needs a main.rs", .0.display())]
     NoBinary(PathBuf),
-    /// A file has nothing in it.
+    /// A file is empty.
     #[error("{} is empty", .0.display())]
     Empty(PathBuf),
-    /// More than any platform takes.
+    /// A package is larger than any platform accepts.
     #[error("{name} is larger than {limit}; build it with less debug information")]
     TooLarge {
-        /// What is uploaded.
+        /// The file to upload.
         name: String,
-        /// That, with its unit.
+        /// The largest size, with its unit.
         limit: String,
     },
-    /// A file is none that is uploaded.
+    /// A file is not of a kind that can be uploaded.
     #[error(
         "{0} is not an executable (ELF), nor a zip with one, nor a crate; name the language of Python or Node code with --kind, and make a crate for Rust code with `burst new`"
     )]
@@ -51,12 +51,12 @@ pub enum PackageError {
     /// An executable is for another system.
     #[error("{name} is a {format:?} file, and the platform runs ELF executables")]
     OtherFormat {
-        /// What is uploaded.
+        /// The file to upload.
         name: String,
-        /// What it is.
+        /// Its format.
         format: BinaryFormat,
     },
-    /// A library, or a part of a program.
+    /// A file is a library, or a part of a program.
     #[error("{0} is an ELF file but not an executable; is the crate a library?")]
     NotRunnable(String),
     /// The executable cannot be zipped.
@@ -65,20 +65,20 @@ pub enum PackageError {
     /// A zip is damaged.
     #[error("{name} is not a sound zip: {cause}")]
     Zip {
-        /// What is uploaded.
+        /// The file to upload.
         name: String,
-        /// How.
+        /// The cause.
         cause: ZipError,
     },
     /// A zip's executable is damaged.
     #[error("{name} is not a sound zip: {cause}")]
     Entry {
-        /// What is uploaded.
+        /// The file to upload.
         name: String,
-        /// How.
+        /// The cause.
         cause: io::Error,
     },
-    /// A zip has nothing that is started.
+    /// A zip has no file to start.
     #[error(
         "{0} has no file `exec` at its top level, which is what is started; of Python or Node say --kind"
     )]

@@ -1,10 +1,10 @@
-//! Whether some bytes are a program for Linux. Whether the platform's machines run it, the platform says.
+//! Checks whether some bytes are a program for Linux. Whether its machines can run the program, the platform decides.
 
 use object::{BinaryFormat, File, Object, ObjectKind};
 
 use super::error::PackageError;
 
-/// Checks before anything is uploaded what the platform would otherwise find out later.
+/// Checks before the upload what the platform would otherwise find out later.
 pub fn check(bytes: &[u8], name: &str) -> Result<(), PackageError> {
     let name = || name.to_owned();
     let file = File::parse(bytes).map_err(|_| PackageError::NotExecutable(name()))?;

@@ -1,4 +1,4 @@
-//! Programs as they are uploaded: a zip with the executable `exec`, from a crate, an executable or a zip; or a source.
+//! Packages: a zip with the executable `exec`, made from a crate, an executable or a zip; or a source file.
 
 mod archive;
 mod build;
@@ -18,24 +18,24 @@ use crate::args::BuildArgs;
 use crate::error::Error;
 use error::PackageError;
 
-/// More than any platform takes; the platform's own limit is usually lower.
+/// The largest package, in bytes: no platform accepts more, and a platform's own limit is usually lower.
 const LARGEST: u64 = 1 << 30;
 
 const RUST: &str = "rust";
 
 const ELF: &[u8] = b"\x7fELF";
 
-/// What is uploaded.
+/// A package to upload.
 pub struct Package {
-    /// Of the program: its binary's, or its file's.
+    /// The program's name: that of its binary or its file.
     pub name: String,
     /// Its kind and code.
     pub exec: burst_client::Package,
-    /// Bytes of the code.
+    /// Size of the code in bytes.
     pub size: u64,
 }
 
-/// Makes the package to upload out of what the path leads to. A crate is built for the platform of the client.
+/// Makes the package to upload from the file or directory at the path. A crate is built for the client's platform.
 pub fn prepare(
     path: &Path,
     args: &BuildArgs,
@@ -84,14 +84,14 @@ fn pack(path: &Path, kind: String) -> Result<Package, Error> {
 fn package(path: &Path, kind: String, code: String, main: Option<String>, size: u64) -> Package {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     Package {
-        // Of a `tar.gz` both endings are none of its name.
+        // Both endings of a `tar.gz` are removed from the name.
         name: stem.strip_suffix(".tar").unwrap_or(&stem).to_owned(),
         exec: burst_client::Package { kind, code, main },
         size,
     }
 }
 
-/// The zip of an executable, or a zip with one as it is.
+/// Returns the zip of an executable, or a zip that contains one, unchanged.
 pub fn zip(path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = read_some(path)?;
     let name = path.display().to_string();
@@ -106,12 +106,12 @@ pub fn zip(path: &Path) -> Result<Vec<u8>, Error> {
     Ok(archive::pack(&bytes)?)
 }
 
-/// Whether they are an executable's.
+/// Whether the bytes are those of an ELF file.
 pub fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(ELF)
 }
 
-/// What a file holds that is not empty.
+/// Reads a file that must not be empty.
 fn read_some(path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = read(path)?;
     match bytes.is_empty() {
@@ -120,7 +120,7 @@ fn read_some(path: &Path) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// What a file holds, if that is not more than any platform takes.
+/// Reads a file that must not be larger than any platform accepts.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
     let size = fs::metadata(path).map_err(Error::file("read", path))?.len();
     if size > LARGEST {

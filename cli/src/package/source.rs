@@ -1,4 +1,4 @@
-//! Programs that are sent as they were written: their kind, by a flag or by the file's ending, and their code.
+//! Programs that are uploaded without a build: their kind, from a flag or the file's ending, and their code.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ const KINDS: [(&str, &str); 10] = [
     ("bal", "ballerina:default"),
 ];
 
-/// The kind of a file's program, by its name or by what it is.
+/// Returns the kind of a file's program, by the file's ending or content.
 pub fn kind_of(path: &Path, bytes: &[u8]) -> Result<String, Error> {
     if let Some(kind) = by_ending(path) {
         return Ok(kind.into());
@@ -32,7 +32,7 @@ pub fn kind_of(path: &Path, bytes: &[u8]) -> Result<String, Error> {
     }
     let shown = path.display();
     Err(Error::Usage(match ending(path) {
-        // Of a `tar.gz` it is the last one.
+        // The ending of a `tar.gz` is `gz`.
         Some("zip" | "jar" | "tgz" | "gz") => {
             format!(
                 "{shown} does not tell its kind: say it with --kind, as in --kind nodejs:default"
@@ -42,7 +42,7 @@ pub fn kind_of(path: &Path, bytes: &[u8]) -> Result<String, Error> {
     }))
 }
 
-/// A family alone means its newest version, as it does in `package.json` and the like.
+/// Completes a kind: a family alone means its newest version, as it does in `package.json` and similar files.
 pub fn complete(kind: &str) -> String {
     let is_family = KINDS
         .iter()
@@ -54,7 +54,7 @@ pub fn complete(kind: &str) -> String {
     }
 }
 
-/// Text as it is, anything else in base64, and which of both.
+/// Returns text unchanged and anything else in base64, and whether it is base64.
 pub fn encoded(bytes: Vec<u8>) -> (String, bool) {
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => (text, false),
@@ -63,7 +63,7 @@ pub fn encoded(bytes: Vec<u8>) -> (String, bool) {
     }
 }
 
-/// The kind that the ending of a file's name says.
+/// Returns the kind for the ending of a file's name.
 pub fn by_ending(path: &Path) -> Option<&'static str> {
     let ending = ending(path)?;
     let known = KINDS.iter().find(|(known, _)| ending == *known);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(encoded(b"code".to_vec()), ("code".into(), false));
         assert_eq!(encoded(vec![0xff]), ("/w==".into(), true));
         assert_eq!(encoded(vec![0]), ("AA==".into(), true));
-        // How a gzip begins.
+        // The first bytes of a gzip.
         assert_eq!(encoded(vec![0x1f, 0x8b]), ("H4s=".into(), true));
     }
 

@@ -1,4 +1,4 @@
-//! What a crate is built for: the platform's machines may be others than this one.
+//! The target that a crate is built for: the platform's machines can differ from this one.
 
 use std::env;
 use std::env::consts::{ARCH, OS};
@@ -8,9 +8,9 @@ use burst_client::Client;
 
 use crate::error::Error;
 
-/// The target given; else none if this is a Linux on the platform's processor; else musl, whose programs bring their C
-/// library. Which version of the C library a program needs is known once it is built: the platform refuses what needs a
-/// newer one than it has, and names musl.
+/// Returns the given target; else none if this is Linux on the platform's processor; else musl, whose programs bring
+/// their C library. Which version of the C library a program needs is only known once it is built: the platform rejects
+/// a program that needs a newer one than it has, and suggests musl.
 pub fn choose(given: Option<&str>, client: &Client) -> Result<Option<String>, Error> {
     if let Some(given) = given {
         return Ok(Some(given.into()));
@@ -20,12 +20,12 @@ pub fn choose(given: Option<&str>, client: &Client) -> Result<Option<String>, Er
     foreign(OS, processors.collect())
 }
 
-/// What to build for on a system where its own programs would not do.
+/// Returns the target to build for, if the platform cannot run this system's own programs.
 fn foreign(system: &str, mut processors: Vec<String>) -> Result<Option<String>, Error> {
     processors.sort();
     processors.dedup();
     let processor = match processors.as_slice() {
-        // Nobody is there to tell.
+        // No invoker is there to report its processor.
         [] => ARCH,
         [one] => one,
         several => {
@@ -40,7 +40,8 @@ fn foreign(system: &str, mut processors: Vec<String>) -> Result<Option<String>, 
     Ok((!native).then(|| format!("{processor}-unknown-linux-musl")))
 }
 
-/// Rust's own linker for musl on another machine: it needs no C tools for that one. Who has chosen one keeps it.
+/// Chooses Rust's own linker for musl on another kind of machine: it needs no C tools for that. A linker that the user
+/// has chosen stays.
 pub fn set_linker(cargo: &mut Command, target: &str) {
     let native = OS == "linux" && target.starts_with(ARCH);
     if native || !target.contains("-musl") {

@@ -14,12 +14,12 @@ use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
 use crate::output;
 
-/// The annotation with what a caller by HTTP has to show.
+/// The annotation with the secret that an HTTP caller has to send.
 const SECRET: &str = "require-whisk-auth";
-/// The largest number that is one in JavaScript, too.
+/// The largest integer that JavaScript represents exactly.
 const LARGEST: u64 = (1 << 53) - 1;
 
-/// Does what is asked for.
+/// Runs an `action` command.
 pub fn run(verb: &ActionVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         ActionVerb::Create(args) => put(context, args, false),
@@ -86,7 +86,7 @@ fn put(context: &ClientContext, args: &ActionArgs, overwrite: bool) -> Result<()
     show::ok(&format!("{verb}d action {}", name.path()))
 }
 
-/// Parameters of both kinds, unless nothing is said of either.
+/// Returns parameters and environment variables; `None` if neither is given.
 fn parameters(args: &ActionArgs) -> Result<Option<Vec<KeyValue>>, Error> {
     let params = fields::parameters(&args.params)?;
     if args.env.is_empty() && args.env_file.is_none() {
@@ -110,7 +110,8 @@ fn copied(context: &ClientContext, args: &ActionArgs, what: &str) -> Result<Opti
     request.query("code", true).read(what).map(Some)
 }
 
-/// The annotations that `--web` and `--web-secure` stand for, beside those given and those that are there.
+/// Returns the annotations that `--web` and `--web-secure` stand for, with regard to the annotations given and the
+/// existing ones.
 fn web(args: &ActionArgs, given: &[KeyValue], old: &[KeyValue]) -> Result<Vec<KeyValue>, Error> {
     let known = |key| fields::find(given, key).or_else(|| fields::find(old, key));
     let mut found = Vec::new();
@@ -140,7 +141,7 @@ fn web(args: &ActionArgs, given: &[KeyValue], old: &[KeyValue]) -> Result<Vec<Ke
                 ));
             }
             "true" => match known(SECRET).filter(|value| is_number(value)) {
-                // Who calls the action knows it already.
+                // The action's callers already know this number.
                 Some(number) => fields::field(SECRET, &number)?,
                 None => fields::field(SECRET, &random()?)?,
             },
@@ -155,7 +156,7 @@ fn is_number(value: &RawValue) -> bool {
     value.get().parse::<Number>().is_ok()
 }
 
-/// A number that nobody guesses.
+/// Returns a number that nobody can guess.
 fn random() -> Result<u64, Error> {
     let random = getrandom::u64().map_err(|cause| Error::File {
         action: "read",

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::output::{self, Printer};
 use crate::times;
 
-/// Does what is asked for.
+/// Runs an `activation` command.
 pub fn run(verb: &ActivationVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         ActivationVerb::List(args) => list(context, args),
@@ -100,7 +100,7 @@ fn row(cells: [&str; 7]) -> String {
     format!("{time:<19} {id:<32} {kind:<13} {start:<5} {duration:<10} {status:<17} {entity}")
 }
 
-/// A length of time with a unit that fits.
+/// Formats a duration with a unit that fits.
 fn time(time: Duration) -> String {
     match time.as_secs() {
         0 => format!("{}ms", time.as_millis()),
@@ -109,7 +109,7 @@ fn time(time: Duration) -> String {
     }
 }
 
-/// The id that was given, or that of the newest.
+/// Returns the given id, or that of the newest activation.
 fn id(context: &ClientContext, args: &ActivationArgs) -> Result<String, Error> {
     match &args.id {
         Some(id) => Ok(id.clone()),
@@ -177,7 +177,7 @@ fn print_lines(lines: &[String], strip: bool) -> Result<(), Error> {
     printer.end()
 }
 
-/// A line without the time and the stream before it; one that has none as it is.
+/// Removes the time and the stream before a line; returns a line without them unchanged.
 pub fn stripped(line: &str) -> &str {
     let Some((time, rest)) = line.split_once(' ') else {
         return line;

@@ -1,4 +1,4 @@
-//! `api`: paths and verbs of HTTP that lead to web actions.
+//! `api`: HTTP paths and verbs that lead to web actions.
 
 mod create;
 mod routes;
@@ -14,10 +14,10 @@ use crate::args::wsk::api::{ApiFormat, ApiGetArgs, ApiPathArgs, ApiVerb};
 use crate::error::Error;
 use crate::output;
 
-/// Verbs of HTTP that an API may have.
+/// The HTTP verbs that an API can have.
 const VERBS: [&str; 7] = ["get", "put", "post", "delete", "patch", "head", "options"];
 
-/// Does what is asked for.
+/// Runs an `api` command.
 pub fn run(verb: &ApiVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         ApiVerb::Create(args) => create::run(context, args),
@@ -27,11 +27,11 @@ pub fn run(verb: &ApiVerb, context: &ClientContext) -> Result<(), Error> {
     }
 }
 
-/// A call of the gateway's, which is a web action.
+/// Makes a request to the gateway, which is a web action.
 fn gateway<'a>(context: &'a ClientContext, method: Method, call: &str) -> Request<'a> {
     let call = format!("{call}.http");
     let path = ["api", "v1", "web", "whisk.system", "apimgmt", &call];
-    // The gateway of another platform asks for these; they say here that it is the caller.
+    // OpenWhisk's own gateway requires these to identify the caller; this platform ignores them.
     context
         .request(method, &path)
         .query("accesstoken", context.auth())
@@ -41,7 +41,7 @@ fn gateway<'a>(context: &'a ClientContext, method: Method, call: &str) -> Reques
         )
 }
 
-/// An API, with its document as a value to look into: the description's type keeps that as text.
+/// An API, with its document as a parsed value: the type generated from openapi.yaml keeps it as text.
 #[derive(Deserialize)]
 struct Api {
     #[serde(rename = "gwApiUrl", default)]
@@ -50,8 +50,8 @@ struct Api {
     swagger: Value,
 }
 
-/// What is listed, each as it came, since all that it has is shown: the description's types would lose what they do not
-/// know.
+/// The listed APIs, each unparsed, since all of it is shown: the types generated from openapi.yaml would lose fields
+/// that they do not know.
 #[derive(Deserialize)]
 struct Apis {
     apis: Vec<Listed>,
@@ -77,7 +77,7 @@ fn joined(base: &str, path: &str) -> String {
     format!("{}{path}", base.trim_end_matches('/'))
 }
 
-/// The APIs that are asked for, as they came.
+/// Returns the requested APIs, unparsed.
 fn find(
     context: &ClientContext,
     base: Option<&str>,

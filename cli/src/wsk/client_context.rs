@@ -16,25 +16,25 @@ use crate::error::Error;
 
 /// The collection of actions.
 pub const ACTIONS: &str = "actions";
-/// A platform lets a call of an action wait for a minute.
+/// How long to wait for an answer: a platform lets a call of an action wait for a minute.
 const PATIENCE: Duration = Duration::from_secs(75);
 
-/// A platform, credentials for it, and the namespace that names without one are in.
+/// A platform, credentials for it, and the namespace of names that give none.
 pub struct ClientContext {
     client: Client,
     auth: String,
-    /// That namespace.
+    /// The namespace of names that give none.
     pub namespace: String,
 }
 
 impl ClientContext {
-    /// As `burst` finds it.
+    /// Finds the platform as `burst` does.
     pub fn of_burst(args: &GlobalArgs) -> Result<Self, Error> {
         let address = connection::user_address(args)?;
         Self::open(address.patient(PATIENCE), OWN.into())
     }
 
-    /// As `wsk` finds it.
+    /// Finds the platform as `wsk` does.
     pub fn of_wsk(args: &WskGlobal) -> Result<Self, Error> {
         let found = Found::read(args)?;
         let namespace = found.namespace.clone();
@@ -64,7 +64,7 @@ impl ClientContext {
         self.request(method, &["api", "v1", "namespaces", namespace, collection])
     }
 
-    /// A request about activations, which are always one's own.
+    /// A request about activations, which are always the caller's own.
     pub fn activations(&self) -> Request<'_> {
         self.collection(Method::GET, OWN, "activations")
     }
@@ -77,7 +77,7 @@ impl ClientContext {
         request
     }
 
-    /// A request about whatever is at this path.
+    /// A request about anything, by its path.
     pub fn request(&self, method: Method, path: &[&str]) -> Request<'_> {
         Request {
             client: &self.client,
@@ -89,7 +89,7 @@ impl ClientContext {
     }
 }
 
-/// A request that is to be sent.
+/// A request to send.
 #[must_use]
 pub struct Request<'a> {
     client: &'a Client,
@@ -100,19 +100,19 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// About what is below; an empty name is a slash at the end.
+    /// Appends a name to the path; an empty name is a slash at the end.
     pub fn below(mut self, name: &str) -> Self {
         self.path.push(name.into());
         self
     }
 
-    /// With a parameter.
+    /// Adds a query parameter.
     pub fn query(mut self, name: &'static str, value: impl ToString) -> Self {
         self.query.push((name, value.to_string()));
         self
     }
 
-    /// With a parameter, if it has a value.
+    /// Adds a query parameter, if it has a value.
     pub fn query_if(self, name: &'static str, value: Option<impl ToString>) -> Self {
         match value {
             Some(value) => self.query(name, value),
@@ -120,14 +120,14 @@ impl Request<'_> {
         }
     }
 
-    /// With a body.
+    /// Sets the body, as JSON.
     pub fn body(mut self, body: &impl Serialize) -> Result<Self, Error> {
         let text = serde_json::to_string(body);
         self.body = Some(text.map_err(|cause| Error::Usage(cause.to_string()))?);
         Ok(self)
     }
 
-    /// Sends it, and hands back whatever the answer is; `what` names what was tried.
+    /// Sends the request and returns the answer, whatever its status; `what` names the operation for errors.
     pub fn reply(self, what: &str) -> Result<Reply, Error> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let reply = self
@@ -136,14 +136,14 @@ impl Request<'_> {
         reply.map_err(unable(what))
     }
 
-    /// The same of what starts something by `POST`, which is done once though it may be sent again.
+    /// Does the same for a request that starts something by `POST`: it is done once, even if it is sent again.
     pub fn submit(self, what: &str) -> Result<Reply, Error> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let reply = self.client.submit(&path, &self.query, self.body);
         reply.map_err(unable(what))
     }
 
-    /// Sends it, and hands back the text of a good answer.
+    /// Sends the request and returns the text of a successful answer.
     pub fn send(self, what: &str) -> Result<String, Error> {
         let reply = self.reply(what)?;
         if reply.is_success() {
@@ -152,12 +152,12 @@ impl Request<'_> {
         Err(unable(what)(reply.refusal()))
     }
 
-    /// The same, read.
+    /// Does the same and parses the answer.
     pub fn read<T: DeserializeOwned>(self, what: &str) -> Result<T, Error> {
         read(&self.send(what)?, what)
     }
 
-    /// The same, unless there is none.
+    /// Does the same, but returns `None` for the status 404.
     pub fn find<T: DeserializeOwned>(self, what: &str) -> Result<Option<T>, Error> {
         let reply = self.reply(what)?;
         match reply.status {
@@ -168,12 +168,12 @@ impl Request<'_> {
     }
 }
 
-/// Reads an answer.
+/// Parses an answer.
 pub fn read<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|cause| unable(what)(ApiError::BadAnswer(cause.to_string())))
 }
 
-/// What it means that something could not be done.
+/// Returns the error for an operation that failed.
 pub fn unable(what: &str) -> impl FnOnce(ApiError) -> Error {
     let what = what.to_owned();
     move |cause| Error::Unable { what, cause }

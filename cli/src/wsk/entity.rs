@@ -1,4 +1,4 @@
-//! Entities as they are called, and as they are to be.
+//! The names of entities, and requests to create or change them.
 
 use burst_client::reqwest::Method;
 use serde::Serialize;
@@ -21,7 +21,7 @@ struct Placed<'a, T> {
     fields: T,
 }
 
-/// Makes an entity or, to `overwrite` it, changes one that there is.
+/// Creates an entity or, with `overwrite`, changes an existing one.
 pub fn put(
     context: &ClientContext,
     collection: &str,

@@ -1,4 +1,4 @@
-//! Exit codes as scripts for OpenWhisk know them.
+//! Exit codes as scripts for OpenWhisk expect them.
 
 use std::io;
 
@@ -6,7 +6,8 @@ use burst_client::Error as ApiError;
 
 use crate::error::Error;
 
-/// What an error ends `wsk` with: the status of HTTP as far as it fits into a byte.
+/// Returns the exit code of `wsk` for an error: the HTTP status, if there is one, as far as it fits
+/// into a byte.
 pub fn exit_code(error: &Error) -> u8 {
     match error {
         Error::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,

@@ -1,4 +1,4 @@
-//! What an action is made of: its kind, by a flag or by the file's ending, and its code.
+//! What an action is made of: its kind, from a flag or the file's ending, and its code.
 
 use std::path::Path;
 
@@ -9,10 +9,11 @@ use crate::args::wsk::action::ActionArgs;
 use crate::error::Error;
 use crate::package::{self, source};
 
-/// Runs executables, once for each run.
+/// The image that runs executables, once for each run.
 const LOOP_IMAGE: &str = "openwhisk/dockerskeleton";
 
-/// What the command line says that an action is made of; nothing if it says nothing.
+/// Returns what the action is made of according to the command line; `None` if that says nothing
+/// about it.
 pub fn of(args: &ActionArgs, namespace: &str) -> Result<Option<ActionExec>, Error> {
     if args.sequence {
         return sequence(args, namespace).map(Some);

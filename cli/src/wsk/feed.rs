@@ -1,4 +1,4 @@
-//! Feeds: actions that fire a trigger, called when the trigger comes, changes and goes.
+//! Feeds: actions that fire a trigger, called when the trigger is created, read, changed or deleted.
 
 use burst_client::{Activation, ActivationResult, Error as ApiError, KeyValue};
 use serde::Deserialize;
@@ -11,22 +11,22 @@ use super::name::Name;
 use crate::error::Error;
 use crate::inputs::{self, Params};
 
-/// The annotation by which a trigger has a feed.
+/// The annotation that names a trigger's feed.
 pub const ANNOTATION: &str = "feed";
 
-/// How an action ends that has an error for its result: as a feed does that is told what it cannot do.
+/// The status of an action whose result is an error, such as a feed that rejects a request.
 const OWN_ERROR: &str = "application error";
 
 /// What happens to a trigger.
 #[derive(Debug, Clone, Copy)]
 pub enum Event {
-    /// It was made.
+    /// It was created.
     Create,
-    /// Somebody wants to know what the feed does.
+    /// A caller requests what the feed does.
     Read,
     /// Its feed's parameters change.
     Update,
-    /// It is no more.
+    /// It is deleted.
     Delete,
 }
 
@@ -41,12 +41,12 @@ impl Event {
     }
 }
 
-/// Which feed a trigger has, if any.
+/// Returns the feed of a trigger, if any.
 pub fn of(annotations: &[KeyValue]) -> Option<String> {
     fields::text(annotations, ANNOTATION).filter(|feed| !feed.is_empty())
 }
 
-/// Tells the feed of a trigger, and hands back the activation.
+/// Notifies the feed of a trigger, and returns the activation.
 pub fn tell(
     context: &ClientContext,
     feed: &str,
@@ -97,7 +97,7 @@ fn refused(what: &str, status: u16, message: String) -> Error {
     })
 }
 
-/// What an action answers that fails, which is its own and not the API's.
+/// The answer of a failed action, which is the action's own and not the API's.
 #[derive(Deserialize)]
 struct Failure {
     error: Box<RawValue>,

@@ -10,12 +10,12 @@ use crate::args::wsk::pairs::{AnnotationPairs, ParamPairs};
 use crate::error::Error;
 use crate::inputs::{self, Params};
 
-/// Parameters as an object, for a call.
+/// Returns parameters as an object, for a call.
 pub fn params(pairs: &ParamPairs) -> Result<Params, Error> {
     object(pairs.param_file.as_deref(), &pairs.param)
 }
 
-/// Words, two for each key and value, over what is in a file.
+/// Returns the fields in a file, overridden by the words, which are keys and values in turn.
 pub fn object(file: Option<&Path>, words: &[String]) -> Result<Params, Error> {
     let mut found = match file {
         Some(path) => inputs::object(path)?,
@@ -27,19 +27,19 @@ pub fn object(file: Option<&Path>, words: &[String]) -> Result<Params, Error> {
     Ok(found)
 }
 
-/// The same as an array; `init` of what is for the program's start.
+/// Returns parameters as an array; `init` marks those for the program's start.
 pub fn list(params: Params, init: Option<bool>) -> Vec<KeyValue> {
     let field = |(key, value)| KeyValue { key, value, init };
     params.into_iter().map(field).collect()
 }
 
-/// Parameters, unless nothing is said of them.
+/// Returns parameters as an array; `None` if none are given.
 pub fn parameters(pairs: &ParamPairs) -> Result<Option<Vec<KeyValue>>, Error> {
     let some = Some(list(params(pairs)?, None));
     Ok(some.filter(|_| pairs.param_file.is_some() || !pairs.param.is_empty()))
 }
 
-/// These, and of others those that have other keys.
+/// Returns these fields, and the others whose keys differ.
 pub fn over(mut fields: Vec<KeyValue>, others: Vec<KeyValue>) -> Vec<KeyValue> {
     for other in others {
         if find(&fields, &other.key).is_none() {
@@ -49,14 +49,14 @@ pub fn over(mut fields: Vec<KeyValue>, others: Vec<KeyValue>) -> Vec<KeyValue> {
     fields
 }
 
-/// Annotations, unless nothing is said of them.
+/// Returns annotations as an array; `None` if none are given.
 pub fn annotations(pairs: &AnnotationPairs) -> Result<Option<Vec<KeyValue>>, Error> {
     let found = object(pairs.annotation_file.as_deref(), &pairs.annotation)?;
     let given = pairs.annotation_file.is_some() || !pairs.annotation.is_empty();
     Ok(Some(list(found, None)).filter(|_| given))
 }
 
-/// An annotation of this value.
+/// Returns an annotation with this key and value.
 pub fn field(key: &str, value: &impl Serialize) -> Result<KeyValue, Error> {
     let value = inputs::json(value)?;
     let key = key.into();
@@ -70,12 +70,12 @@ pub fn find<'a>(fields: &'a [KeyValue], key: &str) -> Option<&'a RawValue> {
     found.map(|field| &*field.value)
 }
 
-/// The value of a key that has a text.
+/// The value of a key, if it is a string.
 pub fn text(fields: &[KeyValue], key: &str) -> Option<String> {
     find(fields, key).and_then(|value| serde_json::from_str(value.get()).ok())
 }
 
-/// Whether a key has a value that counts as true.
+/// Whether a key has the value `true`.
 pub fn is_true(fields: &[KeyValue], key: &str) -> bool {
     find(fields, key).is_some_and(|value| value.get() == "true")
 }

@@ -10,7 +10,7 @@ use crate::connection::Address;
 use crate::error::Error;
 use crate::properties::{self, Property};
 
-/// How the properties are called in the file.
+/// The keys of the properties in the file.
 pub const API_HOST: &str = "APIHOST";
 pub const AUTH: &str = "AUTH";
 pub const NAMESPACE: &str = "NAMESPACE";
@@ -18,26 +18,26 @@ pub const VERSION: &str = "APIVERSION";
 pub const CA_CERT: &str = "CACERT";
 pub const CERT: &str = "CERT";
 pub const KEY: &str = "KEY";
-/// The one that there is.
+/// The only version of the API.
 pub const ONLY_VERSION: &str = "v1";
 
-/// What is known of where the platform is and who asks.
+/// What is known about the platform's address and the caller.
 pub struct Found {
     /// As it was written: perhaps without a scheme.
     pub host: Option<String>,
-    /// Whether that is in the words of `wsk` and not of `burst`.
+    /// Whether it comes from `wsk`'s settings and not from `burst`'s.
     is_of_wsk: bool,
     pub auth: Option<String>,
     pub cacert: Option<String>,
     /// Files of the caller's own certificate and its key, for a proxy that asks for one: the platform does not.
     pub cert: Option<String>,
     pub key: Option<String>,
-    /// The namespace that names without one are in.
+    /// The namespace of names that give none.
     pub namespace: String,
 }
 
 impl Found {
-    /// By flags, then by the environment, then by the file, then as `burst` finds it.
+    /// Looks in the flags, then the environment, then the file, then where `burst` looks.
     pub fn read(args: &WskGlobal) -> Result<Self, Error> {
         let text = match properties_file() {
             Some(path) => properties::read(&path)?.unwrap_or_default(),
@@ -65,7 +65,7 @@ impl Found {
             let found = properties::find(property, &GlobalArgs::default())?;
             Ok(found.map(|setting| setting.value))
         };
-        // Whoever names another platform has no use for the certificates of this one.
+        // The certificates of this machine's platform are not for another one that the user names.
         let is_of_wsk = host.is_some();
         Ok(Self {
             is_of_wsk,
@@ -81,7 +81,7 @@ impl Found {
         })
     }
 
-    /// Where to connect to.
+    /// Returns the address to connect to.
     pub fn address(self, args: &WskGlobal) -> Result<Address, Error> {
         let missing = |what: &str, flag: &str, key: &str| {
             Error::Usage(format!(
@@ -105,7 +105,7 @@ impl Found {
     }
 }
 
-/// OpenWhisk's clients take a bare host for one behind https.
+/// Adds the scheme https to a bare host, as OpenWhisk's clients do.
 fn with_scheme(host: String) -> String {
     if host.contains("://") {
         host
@@ -114,7 +114,7 @@ fn with_scheme(host: String) -> String {
     }
 }
 
-/// `~/.wskprops`, or the file that is named in its place.
+/// Returns `~/.wskprops`, or the file that the environment names instead.
 pub fn properties_file() -> Option<PathBuf> {
     match env::var_os("WSK_CONFIG_FILE").filter(|path| !path.is_empty()) {
         Some(path) => Some(path.into()),

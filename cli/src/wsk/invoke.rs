@@ -14,13 +14,13 @@ use crate::args::wsk::action::InvokeArgs;
 use crate::error::Error;
 use crate::output;
 
-/// What a call came to.
+/// The outcome of a call.
 pub enum Outcome {
-    /// It ended well.
+    /// It ended successfully.
     Succeeded(String),
-    /// It ended badly; the platform did what it should.
+    /// The action failed; the platform did not.
     Failed(Reply),
-    /// It goes on, or was not to be waited for.
+    /// It is still running, or the caller did not want to wait for it.
     Accepted(String),
 }
 
@@ -47,16 +47,17 @@ pub fn call(
     }
 }
 
-/// A refusal has a code. An action's own failure, with the same status, has none.
+/// Whether the platform refused the call. A refusal has a code; an action's own failure, with the
+/// same status, has none.
 fn is_refusal(text: &str) -> bool {
     match serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text) {
         Ok(fields) => fields.contains_key("error") && fields.contains_key("code"),
-        // An array is a result. What is no JSON is whoever stands in between.
+        // An array is a result. Anything that is not JSON comes from a proxy in between.
         Err(_) => serde_json::from_str::<Vec<Box<RawValue>>>(text).is_err(),
     }
 }
 
-/// Calls an action as the command line says, and prints what came of it.
+/// Calls an action as the command line says, and prints the outcome.
 pub fn run(context: &ClientContext, args: &InvokeArgs) -> Result<(), Error> {
     let name = Name::parse(&args.name, &context.namespace)?;
     let what = format!("invoke action '{}'", args.name);
@@ -85,7 +86,7 @@ pub fn run(context: &ClientContext, args: &InvokeArgs) -> Result<(), Error> {
     }
 }
 
-/// Prints what a call came to.
+/// Prints the answer to a successful call.
 pub fn succeeded(name: &Name, text: &str, result: bool) -> Result<(), Error> {
     if let Some(said) = said(name, text, result) {
         output::line(&said)?;
@@ -93,12 +94,12 @@ pub fn succeeded(name: &Name, text: &str, result: bool) -> Result<(), Error> {
     show::json(text)
 }
 
-/// The line above an activation; results stand alone.
+/// Returns the line to print above an activation; a result stands alone.
 fn said(name: &Name, text: &str, result: bool) -> Option<String> {
     if result {
         return None;
     }
-    // A result that is an array is the whole answer.
+    // If the answer is an array, it is only a result, without an id.
     let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).ok()?;
     let id: String = serde_json::from_str(fields.get("activationId")?.get()).ok()?;
     Some(format!("ok: invoked {} with id {id}", name.qualified()))

@@ -10,10 +10,10 @@ use crate::args::wsk::EntitiesArgs;
 use crate::error::Error;
 use crate::output;
 
-/// What the entries of all collections have in common, of each of which the description has a type of its own.
+/// What the entries of all collections have in common; openapi.yaml has a separate type for each collection.
 #[derive(Deserialize)]
 pub struct Entity {
-    /// Its namespace, of an action with its package.
+    /// Its namespace; for an action, with its package.
     pub namespace: String,
     /// Its name.
     pub name: String,
@@ -30,7 +30,7 @@ impl Entity {
         if self.publish { "shared" } else { "private" }
     }
 
-    /// How a list of these shows it.
+    /// Returns its line in a list of the collection.
     fn line(&self, collection: &str) -> String {
         let line = format!("{:<70} {}", self.qualified(), self.shared());
         match fields::text(&self.annotations, "exec") {
@@ -40,7 +40,7 @@ impl Entity {
     }
 }
 
-/// A page of a collection.
+/// Requests a page of a collection.
 pub fn page(
     context: &ClientContext,
     collection: &str,
@@ -65,7 +65,7 @@ pub fn page(
     Ok(listed)
 }
 
-/// Prints a collection below its head.
+/// Prints a collection below its heading.
 pub fn print(collection: &str, listed: &[Entity]) -> Result<(), Error> {
     let lines = listed.iter().map(|entity| entity.line(collection));
     let lines: Vec<String> = std::iter::once(collection.to_owned())
@@ -79,7 +79,7 @@ pub fn run(context: &ClientContext, collection: &str, args: &EntitiesArgs) -> Re
     print(collection, &page(context, collection, args)?)
 }
 
-/// A whole collection of a namespace, as far as one page has it.
+/// Returns the arguments that list a whole collection of a namespace, as far as it fits one page.
 pub fn all(namespace: &str, name_sort: bool) -> EntitiesArgs {
     EntitiesArgs {
         within: Some(format!("/{namespace}")),

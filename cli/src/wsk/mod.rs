@@ -1,4 +1,4 @@
-//! The command line in OpenWhisk's words: its commands, and what they print.
+//! The command line of OpenWhisk: its commands, and what they print.
 
 mod action;
 mod activation;
@@ -33,12 +33,12 @@ use crate::error::Error;
 
 pub use client_context::ClientContext;
 
-/// Whether the program was called by OpenWhisk's name.
+/// Whether the program was called as `wsk`.
 pub fn is_name(program: Option<&OsStr>) -> bool {
     program.and_then(|path| Path::new(path).file_name()) == Some(OsStr::new("wsk"))
 }
 
-/// Is `wsk`.
+/// The main function of `wsk`.
 pub fn main() -> ExitCode {
     let wsk = Wsk::parse();
     match run(&wsk) {
@@ -55,7 +55,7 @@ fn run(wsk: &Wsk) -> Result<(), Error> {
     }
 }
 
-/// Does what is asked of an entity, for `wsk` and for `burst`.
+/// Runs a command for an entity, for `wsk` and for `burst`.
 pub fn entity(command: &EntityCommand, context: &ClientContext) -> Result<(), Error> {
     match command {
         EntityCommand::Action { verb } => action::run(verb, context),

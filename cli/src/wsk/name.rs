@@ -1,4 +1,4 @@
-//! What entities are called: `[/NAMESPACE/][PACKAGE/]NAME`.
+//! Names of entities: `[/NAMESPACE/][PACKAGE/]NAME`.
 
 use crate::error::Error;
 
@@ -8,16 +8,16 @@ pub const OWN: &str = "_";
 /// An entity of a namespace, perhaps in a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {
-    /// The namespace, `_` being the caller's own.
+    /// The namespace; `_` is the caller's own.
     pub namespace: String,
-    /// The package, of an action that is in one.
+    /// The package, for an action that is in one.
     pub package: Option<String>,
     /// The entity's own name.
     pub name: String,
 }
 
 impl Name {
-    /// What a text names, in this namespace unless it says another.
+    /// Parses a name, which is in this namespace unless the text gives another.
     pub fn parse(text: &str, namespace: &str) -> Result<Self, Error> {
         let (namespace, path) = split(text, namespace);
         let parts: Vec<&str> = path.split('/').collect();
@@ -36,7 +36,7 @@ impl Name {
         })
     }
 
-    /// The same of an entity that no package has.
+    /// Parses the name of an entity that cannot be in a package.
     pub fn parse_plain(text: &str, namespace: &str) -> Result<Self, Error> {
         let name = Self::parse(text, namespace)?;
         match name.package {
@@ -59,7 +59,7 @@ impl Name {
     }
 }
 
-/// The namespace and the package that a list is of: `/NAMESPACE[/PACKAGE]` or `PACKAGE`.
+/// Parses the namespace and package to list: `/NAMESPACE[/PACKAGE]` or `PACKAGE`.
 pub fn within(text: Option<&str>, namespace: &str) -> Result<(String, Option<String>), Error> {
     let Some(text) = text else {
         return Ok((namespace.into(), None));
@@ -72,8 +72,8 @@ pub fn within(text: Option<&str>, namespace: &str) -> Result<(String, Option<Str
     Ok((namespace.into(), package.map(str::to_owned)))
 }
 
-/// What activations are of, as lists of them are asked for it: `[PACKAGE/]NAME`. A namespace alone stands for all, and
-/// is not looked at: who calls sees his own.
+/// Parses the name whose activations to list, and returns it as lists are requested by it: `[PACKAGE/]NAME`. A
+/// namespace alone stands for all, and is ignored: callers see only their own.
 pub fn of_activations(text: Option<&str>) -> Result<Option<String>, Error> {
     let Some(text) = text else { return Ok(None) };
     let (namespace, path) = split(text, OWN);
@@ -84,7 +84,7 @@ pub fn of_activations(text: Option<&str>) -> Result<Option<String>, Error> {
 }
 
 fn split<'a>(text: &'a str, namespace: &'a str) -> (&'a str, &'a str) {
-    // Three parts have a namespace, with or without the slash.
+    // A name of three parts has a namespace, with or without the leading slash.
     let has_three = text.matches('/').count() == 2;
     let qualified = text.strip_prefix('/').or(has_three.then_some(text));
     match qualified {

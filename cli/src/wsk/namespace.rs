@@ -8,7 +8,7 @@ use crate::args::wsk::{ListArgs, NamespaceVerb};
 use crate::error::Error;
 use crate::output;
 
-/// Does what is asked for.
+/// Runs a `namespace` command.
 pub fn run(verb: &NamespaceVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         NamespaceVerb::List => {
@@ -26,7 +26,7 @@ pub fn run(verb: &NamespaceVerb, context: &ClientContext) -> Result<(), Error> {
     }
 }
 
-/// Lists all that is in a namespace.
+/// Lists everything in a namespace.
 pub fn get(context: &ClientContext, args: &ListArgs) -> Result<(), Error> {
     let (namespace, _) = name::within(args.namespace.as_deref(), &context.namespace)?;
     output::line(&format!("Entities in namespace: {namespace}"))?;

@@ -13,7 +13,7 @@ use crate::{inputs, output};
 
 const COLLECTION: &str = "packages";
 
-/// Does what is asked for.
+/// Runs a `package` command.
 pub fn run(verb: &PackageVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         PackageVerb::Create(args) => put(context, args, false),

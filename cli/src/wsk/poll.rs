@@ -14,10 +14,11 @@ use crate::interrupt::Interrupts;
 use crate::output::{self, Printer};
 
 const PAUSE: Duration = Duration::from_secs(2);
-/// Activations are known by when they began, and one that began before others may end after them.
+/// By how much polls overlap: they ask for activations by their start, and one that began before
+/// others can end after them.
 const OVERLAP: Duration = Duration::from_secs(5 * 60);
 
-/// Looks again and again until the user wants to stop, or the time is up.
+/// Polls until the user wants to stop, or the time is up.
 pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
     let name = name::of_activations(args.name.as_deref())?;
     let interrupts = Interrupts::listen()?;
@@ -61,12 +62,12 @@ pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
     }
 }
 
-/// The present, as times are asked for.
+/// Returns the current time in the form that requests use.
 fn since_epoch() -> Duration {
     UNIX_EPOCH.elapsed().unwrap_or_default()
 }
 
-/// How far back it begins.
+/// Returns how far back the poll begins.
 fn before(args: &PollArgs) -> Duration {
     let seconds = [
         (args.since_seconds, 1),

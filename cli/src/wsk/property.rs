@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::output;
 use crate::properties::{self, Change};
 
-/// Does what is asked for.
+/// Runs a `property` command.
 pub fn run(verb: &PropertyVerb, global: &WskGlobal) -> Result<(), Error> {
     match verb {
         PropertyVerb::Set(args) => set(args, global),
@@ -32,16 +32,17 @@ fn store(changes: &[Change<'_>]) -> Result<(), Error> {
     properties::store_in(&file, changes).map(drop)
 }
 
-/// A property of the file, and what is said of it.
+/// A property of the file, and how the output refers to it.
 struct Known<'a> {
     key: &'static str,
-    /// As it is called when it changes.
+    /// Its name in messages about a change.
     name: &'static str,
-    /// The flag that shows what is not repeated when it is set: a secret, or where one is.
+    /// The flag that shows its value, if the value is not repeated when it is set: a secret, or the
+    /// path of one.
     shown_by: Option<&'static str>,
-    /// What holds when it is not set.
+    /// Its value when it is not set.
     default: Option<&'static str>,
-    /// What the command line says of it.
+    /// Its value on the command line.
     given: &'a Option<String>,
 }
 
@@ -169,7 +170,7 @@ fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
         if wanted && args.output == "raw" {
             lines.push(value.to_owned());
         } else if wanted {
-            // Values stand below each other, at the third tab stop.
+            // Values are aligned at the third tab stop.
             let tabs = if name.len() < 16 { "\t\t" } else { "\t" };
             lines.push(format!("{name}{tabs}{value}"));
         }
@@ -197,7 +198,7 @@ fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
     }
     output::line(&lines.join("\n"))?;
     match problem {
-        // Of all properties those that are known are worth showing.
+        // If all properties were requested, the known ones are worth showing anyway.
         Some(error) if !all => Err(error),
         _ => Ok(()),
     }

@@ -15,7 +15,7 @@ use crate::{inputs, output};
 /// The collection's name on the wire.
 pub const COLLECTION: &str = "rules";
 
-/// Does what is asked for.
+/// Runs a `rule` command.
 pub fn run(verb: &RuleVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         RuleVerb::Create(args) => put(context, args, false),
@@ -98,7 +98,8 @@ fn delete(context: &ClientContext, args: &RuleDeleteArgs) -> Result<(), Error> {
     show::ok(&format!("deleted rule {}", name.name))
 }
 
-/// Prints a page of rules. Lists do not have their status, so that each is asked for it.
+/// Prints a page of rules. Lists do not contain the rules' status, so each rule is requested for
+/// it.
 pub fn print(context: &ClientContext, args: &EntitiesArgs) -> Result<(), Error> {
     let mut lines = vec![COLLECTION.to_owned()];
     for rule in lists::page(context, COLLECTION, args)? {
@@ -110,7 +111,7 @@ pub fn print(context: &ClientContext, args: &EntitiesArgs) -> Result<(), Error> 
             package: None,
             name,
         };
-        // It may have gone since.
+        // The rule may have been deleted since.
         let status = match status(context, &whole) {
             Ok(status) => status,
             Err(Error::Unable { cause, .. }) if cause.status() == Some(404) => continue,

@@ -13,7 +13,7 @@ use super::show;
 use crate::error::Error;
 use crate::package::error::PackageError;
 
-/// Writes the code to this file, or to one of the action's name; none that is there is replaced.
+/// Writes the code to this file, or to one named after the action; replaces no existing file.
 pub fn run(exec: &ActionExec, name: &Name, file: Option<&Path>) -> Result<(), Error> {
     let Some(code) = exec.code.as_ref().filter(|code| !code.is_empty()) else {
         let name = name.path();
@@ -42,7 +42,7 @@ pub fn run(exec: &ActionExec, name: &Name, file: Option<&Path>) -> Result<(), Er
     show::ok(&format!("saved action code to {}", shown.display()))
 }
 
-/// A platform's answer names no file elsewhere.
+/// Rejects a name by which a platform's answer could write a file elsewhere.
 fn plain(name: &str) -> Result<&str, Error> {
     if name.contains('/') || name.starts_with('.') {
         return Err(Error::Usage(format!(

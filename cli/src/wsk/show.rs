@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::output::{self, Printer};
 use crate::visible;
 
-/// Says that something was done.
+/// Prints that something was done.
 pub fn ok(text: &str) -> Result<(), Error> {
     output::line(&format!("ok: {text}"))
 }
 
-/// Prints JSON, a field to a line.
+/// Prints JSON, one field per line.
 pub fn json(text: &str) -> Result<(), Error> {
     let mut printer = Printer::new();
     printer.json(&indented(text))?;
@@ -24,7 +24,7 @@ pub fn json(text: &str) -> Result<(), Error> {
     printer.end()
 }
 
-/// The same where errors go.
+/// Does the same on standard error.
 pub fn json_beside(text: &str) -> Result<(), Error> {
     let mut printer = Printer::beside();
     printer.people(&visible::json(&indented(text)))?;
@@ -32,7 +32,7 @@ pub fn json_beside(text: &str) -> Result<(), Error> {
     printer.end()
 }
 
-/// Says that something was found, and prints it, or one field of it.
+/// Prints that something was found, and the thing itself or one field of it.
 pub fn entity(what: &str, text: &str, field: Option<&str>) -> Result<(), Error> {
     let Some(field) = field else {
         ok(&format!("got {what}"))?;
@@ -50,8 +50,8 @@ pub fn entity(what: &str, text: &str, field: Option<&str>) -> Result<(), Error> 
     json(value.get())
 }
 
-/// A name with what annotations say of it, and with its parameters: those that annotations describe and, starred, those
-/// that have a value (`bound`). Two stars are on values that no caller may change.
+/// Prints a name with the description in its annotations, and with its parameters: those that annotations describe and,
+/// starred, those that have a value (`bound`). Two stars mark values that no caller can change.
 pub fn summary(
     kind: &str,
     name: &str,
@@ -86,7 +86,7 @@ pub fn summary(
     output::line(&format!("{kind} {name}{about}\n   (parameters: {starred})"))
 }
 
-/// What there is to say of something that only has parameters.
+/// Describes something that only has parameters.
 fn based_on(names: &[&str]) -> Option<String> {
     let (last, others) = names.split_last()?;
     Some(match others {
@@ -98,13 +98,14 @@ fn based_on(names: &[&str]) -> Option<String> {
     })
 }
 
-/// A parameter in an annotation, where users write what they like.
+/// A parameter in an annotation, which users can fill with anything.
 #[derive(serde::Deserialize)]
 struct Described {
     name: String,
 }
 
-/// JSON as it is, with line ends and indents of four: no digit of a number is lost, and fields stay in order.
+/// Adds line ends and indents of four to JSON, without parsing it: no digit of a number is lost, and fields stay in
+/// order.
 pub fn indented(json: &str) -> String {
     let mut text = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;

@@ -15,7 +15,7 @@ use crate::output;
 
 const COLLECTION: &str = "triggers";
 
-/// Does what is asked for.
+/// Runs a `trigger` command.
 pub fn run(verb: &TriggerVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         TriggerVerb::Create(args) => create(context, args),
@@ -74,7 +74,7 @@ fn create(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
         let told = feed::tell(context, &feed_name.qualified(), Event::Create, &name, &feed);
         match told {
             Ok(activation) => invoke::succeeded(feed_name, &activation, false)?,
-            // A trigger that nothing will ever fire is not left behind.
+            // Do not leave behind a trigger that nothing will ever fire.
             Err(problem) => {
                 let removed = context
                     .entity(Method::DELETE, COLLECTION, &name)
@@ -102,7 +102,7 @@ fn update(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
     let feed_name = existing.as_ref().and_then(|it| feed::of(&it.annotations));
     let Parameters { trigger, feed } = parameters(args, feed_name.is_some())?;
     let given = fields::annotations(&args.annotations)?;
-    // Annotations that are sent replace all: that of the feed stays.
+    // The annotations in a request replace all others, so that of the feed must be among them.
     let kept = existing.map_or_else(Vec::new, |it| it.annotations);
     let annotations = given.map(|mut given| {
         let feed = kept.into_iter().find(|it| it.key == feed::ANNOTATION);
@@ -182,7 +182,7 @@ fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
     )
 }
 
-/// What a feed answers. That it fails is said and is no reason to give up: a trigger may well outlive its feed.
+/// Returns a feed's answer. A failure is printed, but is no reason to give up: a trigger may well outlive its feed.
 fn told(context: &ClientContext, feed: &str, event: Event, trigger: &Name) -> Option<String> {
     feed::tell(context, feed, event, trigger, &Params::new())
         .inspect_err(|problem| output::note(&problem.to_string()))

@@ -223,7 +223,7 @@ fn the_administrators_credentials_are_their_own() {
     let platform = Platform::start();
     platform.on("GET /api/v1/admin/namespaces", 200, "[]");
     let list = ["admin", "namespace", "list"];
-    // Those of a user are not tried.
+    // A user's credentials are not tried.
     let sentence = Burst::of(&platform).run(&list);
     for part in ["BURST_ADMIN_AUTH", "`burst property set --admin-auth …`"] {
         assert!(sentence.fails(2).contains(part), "{sentence:?}");

@@ -1,4 +1,5 @@
-//! What the API answers, by its model: all fields that it promises, and no other.
+//! Checks scripted responses against the API's model: they must have all of its fields and no
+//! others.
 
 use burst_client::{
     Accepted, AcceptedGroup, CreatedNamespace, Definition, DefinitionSummary, Flare, FlareResult,
@@ -8,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Checks that such a request could be answered so.
+/// Checks that the API could respond to this request with this body.
 pub fn check(line: &str, body: &str) {
     let (method, target) = line.split_once(' ').unwrap();
     let path = target.split('?').next().unwrap();

@@ -1,4 +1,4 @@
-//! Finding the platform, and what is said when it does not answer well.
+//! Finding the platform, and the errors when it cannot be reached or responds badly.
 
 use crate::platform::Platform;
 use crate::program::{AUTH, Burst};
@@ -66,7 +66,7 @@ fn the_file_of_certificates_is_read_for_https_however_it_is_written() {
 
 #[test]
 fn an_unreachable_host_is_named() {
-    // One that nobody is given who asks for any port, as the platforms of the tests beside this one do.
+    // No process that asks for any free port gets this one, such as the platforms of concurrent tests.
     let address = "127.0.0.1:1";
     let burst = Burst::alone()
         .with("BURST_APIHOST", address)
@@ -151,7 +151,7 @@ fn flag_environment_and_files_win_in_this_order() {
     );
     let here = format!("APIHOST={}\n", platform.address());
 
-    // Of this machine's own platforms that which was started last.
+    // Of several platforms on this machine, the one that was started last is used.
     burst.file(
         ".burst-controller/properties",
         format!("{here}AUTH=cluster:key\n"),

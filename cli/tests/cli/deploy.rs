@@ -10,12 +10,12 @@ use crate::platform::Platform;
 use crate::program::Burst;
 use crate::samples;
 
-/// What the platform answers to `burst deploy hello`.
+/// Returns the platform's response to `burst deploy hello`.
 pub fn deployed() -> String {
     samples::definition(serde_json::json!({"name": "hello", "version": "0.0.1"})).to_string()
 }
 
-/// Machines of this one's processor, as the platform lists them.
+/// Returns the platform's list of invokers: one with this machine's architecture.
 pub fn invokers() -> String {
     let runtime = serde_json::json!({"arch": std::env::consts::ARCH, "glibc": "2.36"});
     let invoker = samples::invoker(serde_json::json!({"runtime": runtime}));
@@ -30,7 +30,7 @@ fn platform() -> Platform {
     platform
 }
 
-/// The executable in the package that was uploaded last.
+/// Returns the executable in the last uploaded package.
 fn uploaded(platform: &Platform) -> Vec<u8> {
     let request = platform.requests().pop().unwrap();
     let zip = STANDARD
@@ -162,7 +162,7 @@ fn a_crate_is_built() {
         "tiny/src/main.rs",
         "fn main() { println!(\"tiny speaks\") }",
     );
-    // Cargo's own home is where it always is.
+    // Cargo finds its own directory by the real home.
     let home = std::env::var_os("HOME").unwrap_or_default();
     let build = |args: &[&str]| {
         let args = [&["deploy", "hello", "tiny", "--output", "json"], args].concat();

@@ -1,11 +1,11 @@
-//! What the documents say of this program and of each other.
+//! Checks the documents' commands of this program, and their links to each other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::program::{Burst, Ran};
 
-/// A document, and where it stands.
+/// A document and its path.
 struct Page {
     path: PathBuf,
     text: String,
@@ -15,7 +15,7 @@ fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Those at the top, the book, and what goes with deployments.
+/// Returns the documents in the top directory, in the book, and below `deploy`.
 fn pages() -> Vec<Page> {
     let mut paths = below(repository(), false);
     paths.extend(
@@ -50,13 +50,14 @@ impl Page {
         name.to_str().unwrap().to_owned()
     }
 
-    /// What stands in code blocks (of every second part), and what stands between them.
+    /// Returns the code blocks (every second part of the text), or the text between them.
     fn parts(&self, code: bool) -> impl Iterator<Item = &str> {
         let first = usize::from(code);
         self.text.split("```").skip(first).step_by(2)
     }
 
-    /// The commands of this program, by one of its names, in blocks of a shell, as words.
+    /// Returns the words of each command in shell blocks that starts with `program`, one of this
+    /// program's names.
     fn commands(&self, program: &str) -> Vec<Vec<String>> {
         let mut found = Vec::new();
         for block in self.parts(true) {
@@ -73,7 +74,7 @@ impl Page {
         found
     }
 
-    /// Where its relative links lead.
+    /// Returns the targets of the relative links.
     fn links(&self) -> Vec<&str> {
         let links = self.parts(false).flat_map(|text| text.split("](").skip(1));
         links
@@ -84,7 +85,8 @@ impl Page {
     }
 }
 
-/// The words of a command until the shell takes over. No document needs more of a shell's rules.
+/// Returns the words of a command up to a shell operator or comment. The documents need no other
+/// shell rules.
 fn words(command: &str) -> Vec<String> {
     let words = command.split_whitespace();
     words
@@ -111,7 +113,7 @@ fn commands_are_understood() {
             ("wsk", Burst::wsk),
         ] {
             for mut command in page.commands(program) {
-                // Looked at last: what comes before it is read, and nothing is done.
+                // With this, the arguments before it are parsed, but nothing is executed.
                 command.push("--help".to_owned());
                 let ran = run(&burst, &command);
                 assert_eq!(ran.code, Some(0), "{}: {command:?}: {ran:?}", page.name());

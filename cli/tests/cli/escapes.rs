@@ -1,4 +1,4 @@
-//! What is shown of control characters that programs and servers wrote.
+//! Escaping of control characters that programs and servers wrote.
 
 use crate::flare::flare;
 use crate::platform::Platform;
@@ -14,7 +14,7 @@ fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap()
 }
 
-/// Whether a terminal would do anything but show this.
+/// Whether a terminal would do anything with this text except display it.
 fn acts(text: &str) -> bool {
     text.chars()
         .any(|c| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}')

@@ -1,4 +1,4 @@
-//! `burst flare`, waiting and not.
+//! `burst flare`, blocking and not.
 
 use rustix::process::{Pid, Signal, kill_process};
 

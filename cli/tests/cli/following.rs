@@ -1,4 +1,4 @@
-//! What looks on until a flare has ended: `wait`, `logs --follow`, `status --watch`.
+//! Commands that follow a flare until it has ended: `wait`, `logs --follow`, `status --watch`.
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -23,7 +23,7 @@ fn platform(states: &[&str]) -> Platform {
     platform
 }
 
-/// A log's answer, and where the next one begins.
+/// Returns a response with log lines, and the position where the next one begins.
 fn logs(lines: &[&str], next: u32) -> String {
     let lines = lines.iter().map(|line| {
         format!(
@@ -104,7 +104,7 @@ fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
         .spawn()
         .unwrap();
     platform.wait_for("GET /flares/f1000000000000000000000000000001");
-    // Who runs the tests in the background may have interrupts ignored.
+    // SIGTERM, because tests that run in the background can have SIGINT ignored.
     kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.err.as_str()), (None, ""));
@@ -117,10 +117,10 @@ fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
 #[test]
 fn a_log_is_followed_to_its_end() {
     let platform = platform(&["queued", "running", "running", "succeeded"]);
-    // At the second look it may not be time to read the log again.
+    // By the second poll it may be too early to read the log again.
     platform.on(LOGS, 200, &logs(&["one"], 7));
     platform.on(LOGS, 200, &logs(&["two", "three"], 9));
-    // On a slow machine it is, and at the end it is read once more.
+    // On a slow machine it is not, and at the end the log is read once more.
     platform.on(LOGS, 200, &logs(&[], 9));
     let burst = Burst::of(&platform);
     let out = burst
@@ -209,7 +209,7 @@ fn a_line_is_printed_before_the_flare_ends() {
         200,
         &flare("failed", "null"),
     );
-    // How the flare ended is another command's to tell.
+    // The exit code does not depend on how the flare ended; other commands report that.
     assert!(child.wait().unwrap().success());
     assert!(platform.lines().contains(&format!("{LOGS}?worker=0")));
 }

@@ -1,4 +1,4 @@
-//! Answers that are larger than what may be held of them.
+//! Responses that are larger than the memory the program may use.
 
 use std::io::Read;
 
@@ -7,14 +7,15 @@ use crate::program::Burst;
 
 const PIECE: usize = 1 << 20;
 const PIECES: usize = 48;
-/// Half of what the answer takes; a program that has just started takes a third of that.
+/// Half of the response's size. A program that has just started uses a third of this.
 const MOST: usize = PIECES * PIECE / 2;
 
-/// Reads all but the last part of the program's output, and returns how much memory it has used by then.
+/// Reads all but the last part of the program's output, and returns its peak memory at that point, in
+/// bytes.
 fn peak(burst: &Burst, args: &[&str], printed: usize) -> usize {
     let mut child = burst.command(args).spawn().unwrap();
     let mut out = child.stdout.take().unwrap();
-    // It cannot end before this is read: a pipe holds less.
+    // The program cannot exit before this part is read, because a pipe holds less.
     let last = PIECE as u64;
     let most = std::io::copy(
         &mut out.by_ref().take(printed as u64 - last),
@@ -47,7 +48,7 @@ fn a_result_is_printed_output_by_output() {
             outputs.join(",")
         ),
     );
-    // Quotes, an indentation and a comma or line end with each, and the brackets.
+    // Each piece has quotes, indentation, and a comma or line end; the brackets come on top.
     let printed = PIECES * (PIECE + 6) + 2;
     let peak = peak(
         &Burst::of(&platform),

@@ -1,4 +1,4 @@
-//! What people see: colours, local times, tables as wide as the terminal, the next step.
+//! Output for people: colours, local times, tables that fit the terminal, the next step.
 
 use serde_json::json;
 
@@ -61,7 +61,7 @@ fn platform() -> Platform {
     platform
 }
 
-/// Without colours, and whatever else a terminal obeys.
+/// Removes colours and other escape sequences.
 fn plain(screen: &str) -> String {
     let mut parts = screen.split("\x1b[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -103,11 +103,11 @@ fn tables_are_no_wider_than_the_terminal() {
         let widest = screen.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{args:?}: {screen}");
     }
-    // Nothing is broken where nobody knows how wide it may be.
+    // Nothing is wrapped if the width is unknown.
     assert!(burst.run(&["flares"]).ok().contains(LONG));
 }
 
-/// The names of a command's own commands, as its help lists them.
+/// Returns the names of a command's subcommands, as listed in its help.
 fn verbs(help: &str) -> Vec<&str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     listed
@@ -126,7 +126,7 @@ fn check_help(burst: &Burst, run: fn(&Burst, &[String]) -> Ran, words: &[String]
             assert!(line.chars().count() <= 80, "{words:?}: {line}");
         }
         if flag == "--help" {
-            // Words that are wrapped by the width alone do not stand in line with what is below them.
+            // `-h` lists the same subcommands, so they are checked only once.
             for verb in verbs(&help) {
                 seen += check_help(burst, run, &[words, &[verb.to_owned()]].concat());
             }
@@ -149,7 +149,7 @@ fn help_fits_into_eighty_columns() {
         screen.lines().all(|line| line.chars().count() <= 80),
         "{screen}"
     );
-    // What is broken by hand is broken no more.
+    // Lines that are broken by hand are not wrapped again.
     for line in [
         "  burst flare hello                             one worker; prints the id\n",
         "  burst flare sort --size 48 --granularity 48 --packing homogeneous\n",
@@ -177,7 +177,7 @@ fn what_is_usual_fits_into_eighty_columns_unbroken() {
 #[test]
 fn times_are_local() {
     let platform = platform();
-    // Five and a half hours ahead; no time zone database is needed for this.
+    // Five and a half hours ahead of UTC. This form needs no time zone database.
     let burst = Burst::of(&platform).with("TZ", "XYZ-5:30");
     let shown = burst
         .run(&["status", "f2000000000000000000000000000002"])
@@ -196,7 +196,7 @@ fn times_are_local() {
     );
 }
 
-/// Runs the program with a terminal as its standard error, and hands back what was shown there.
+/// Runs the program with a terminal as its standard error, and returns the terminal's content, too.
 fn beside(burst: &Burst, args: &[&str]) -> (Ran, String) {
     let terminal = Terminal::open();
     let mut command = burst.command(args);
@@ -261,7 +261,7 @@ fn the_next_step_is_told_on_a_terminal_only() {
         let (ran, screen) = beside(&burst, args);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let screen = plain(&screen);
-        // After what was shown of its progress.
+        // The next step follows the progress display.
         let told = screen.find("next:").map_or("", |at| &screen[at..]);
         assert!(told.starts_with(next), "{args:?}: {screen:?}");
         for line in told.lines() {

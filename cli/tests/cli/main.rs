@@ -1,4 +1,4 @@
-//! The built `burst` against a platform that answers from a script.
+//! Tests of the built `burst` against a platform that responds from a script.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod admin;

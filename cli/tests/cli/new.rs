@@ -13,11 +13,12 @@ fn repository() -> &'static Path {
 #[test]
 fn a_new_crate_passes_its_test() {
     let burst = Burst::alone();
-    // The program under test lies in the checkout, whose SDK it finds by itself.
+    // The program under test is in the checkout and finds the SDK there.
     let made = burst.run(&["new", "greet"]).ok();
     assert_eq!(made, "ok: made the crate greet\n");
     let root = burst.home().join("greet");
-    // So that the test needs no network, and compiles the SDK once, with what the whole-system tests deploy.
+    // With this lock file the test needs no network, and the SDK is compiled only once for this test and the
+    // crates that the whole-system tests deploy.
     fs::copy(repository().join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
     let mut cargo = Command::new(env!("CARGO"));
     cargo

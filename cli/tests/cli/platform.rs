@@ -1,4 +1,4 @@
-//! A platform that records what it is asked and answers from a script.
+//! A platform that records requests and responds from a script.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -14,11 +14,11 @@ use tokio::runtime::Runtime;
 
 use crate::answers;
 
-/// Stand for no status at all: one that never comes, and a connection that ends without.
+/// Values instead of a status: the response never comes, or the connection is closed without one.
 const SILENCE: u16 = 0;
 const CUT: u16 = 1;
 const NAMESPACE: &str = "/api/v1/namespaces/_";
-/// Long enough for the slowest machine: nothing waits for this unless the test fails.
+/// Long enough for the slowest machine. Only a test that fails waits this long.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub struct Request {
     /// Method and path below the namespace, with the query.
     pub line: String,
     pub auth: String,
-    /// By which it is known when it comes again.
+    /// The idempotency key, which identifies the request if it is repeated.
     pub key: Option<String>,
     pub body: serde_json::Value,
 }
@@ -75,18 +75,18 @@ impl Platform {
         &self.address
     }
 
-    /// Never answers such a request.
+    /// Never responds to requests with this line.
     pub fn silent(&self, line: &str) -> &Self {
         self.whatever(line, SILENCE, "")
     }
 
-    /// Ends the connection once such a request has come.
+    /// Closes the connection when a request with this line arrives.
     pub fn breaking(&self, line: &str) -> &Self {
         self.whatever(line, CUT, "")
     }
 
-    /// Answers such a request, written as `GET /flares/x1`, with or without its query, by what the API
-    /// could answer. Several answers are given one after the other, and the last one from then on.
+    /// Responds to requests such as `GET /flares/x1`, with or without their query. The body must fit
+    /// the API's model. Several responses are used in turn, and the last one repeatedly.
     pub fn on(&self, line: &str, status: u16, body: &str) -> &Self {
         if (200..300).contains(&status) {
             answers::check(line, body);
@@ -94,7 +94,7 @@ impl Platform {
         self.whatever(line, status, body)
     }
 
-    /// The same by whatever it is.
+    /// Like [`Self::on`], but with any body.
     pub fn whatever(&self, line: &str, status: u16, body: &str) -> &Self {
         let mut script = self.shared.script.lock().unwrap();
         script
@@ -110,7 +110,7 @@ impl Platform {
         self.shared.script.lock().unwrap().requests.clone()
     }
 
-    /// The requests' lines in order, repetitions left out.
+    /// Returns the requests' lines in order, without consecutive duplicates.
     pub fn lines(&self) -> Vec<String> {
         let mut lines: Vec<_> = self
             .requests()
@@ -121,7 +121,7 @@ impl Platform {
         lines
     }
 
-    /// Waits until such a request has come.
+    /// Waits until a request with this line has arrived.
     pub fn wait_for(&self, line: &str) {
         let script = self.shared.script.lock().unwrap();
         let (_script, waited) = self
@@ -153,14 +153,14 @@ async fn answer(
         std::future::pending::<()>().await;
     }
     if status == CUT {
-        // It ends with the task that serves it.
+        // The panic ends the task, and thereby the connection that it serves.
         std::panic::resume_unwind(Box::new(()));
     }
     let json = [(header::CONTENT_TYPE, "application/json")];
     (StatusCode::from_u16(status).unwrap(), json, body)
 }
 
-/// Records the request, and says what to answer.
+/// Records the request and returns the status and body to respond with.
 fn next(
     shared: &Shared,
     line: String,

@@ -1,4 +1,4 @@
-//! The program under test, in a home of its own.
+//! The program under test, with its own home directory.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct Burst {
     variables: Vec<(String, String)>,
 }
 
-/// What a run left behind.
+/// The exit code and output of a run.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -25,7 +25,7 @@ pub struct Ran {
 }
 
 impl Burst {
-    /// Knows no platform.
+    /// A program that knows no platform.
     pub fn alone() -> Self {
         Self {
             home: tempfile::tempdir().unwrap(),
@@ -33,7 +33,7 @@ impl Burst {
         }
     }
 
-    /// Knows this platform by its environment.
+    /// A program that knows this platform from its environment.
     pub fn of(platform: &Platform) -> Self {
         Self::alone()
             .with("BURST_APIHOST", platform.address())
@@ -57,10 +57,11 @@ impl Burst {
         path
     }
 
-    /// Puts a copy of a file into the home directory that can be run.
+    /// Puts an executable copy of a file into the home directory.
     ///
-    /// Another process writes it: had this one a descriptor open for writing, a child forked by
-    /// another test at that moment would inherit it, and the file could not be run ("text busy").
+    /// Another process writes it. If this one had it open for writing, a child forked by another
+    /// test at that moment would inherit the descriptor, and the file could not be executed ("text
+    /// busy").
     pub fn executable(&self, name: &str, source: impl AsRef<Path>) -> PathBuf {
         let path = self.home().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -112,7 +113,7 @@ impl Burst {
         command
     }
 
-    /// Runs it by OpenWhisk's name.
+    /// Runs the program under the name of OpenWhisk's command line.
     pub fn wsk<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
         let link = self.home().join("wsk");
         if !link.exists() {
@@ -137,7 +138,7 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Asserts success in silence and hands back what was printed.
+    /// Asserts success without messages, and returns the standard output.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
@@ -146,7 +147,7 @@ impl Ran {
         self.out
     }
 
-    /// Asserts the exit code and hands back the one sentence.
+    /// Asserts the exit code and a single line of error message, and returns that line.
     #[track_caller]
     pub fn fails(&self, code: i32) -> &str {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -81,12 +81,12 @@ fn a_program_is_deployed_run_and_shown() {
         "GET /flares/f1000000000000000000000000000001/result"
     );
     let requests = platform.requests();
-    // The definition keeps what it has.
+    // An existing definition keeps its options and parameters.
     assert_eq!(requests[0].body["config"], serde_json::json!({}));
     assert!(requests[0].body.get("parameters").is_none());
     assert_eq!(
         requests[1].body,
-        // Of what was deployed, and not of what another one deploys meanwhile.
+        // The flare runs the version just deployed, even if another one has been deployed since.
         serde_json::json!(
             {"version": "0.0.1", "size": 2, "params": {"name": "Ada"}, "timeout": 5_400_000}
         )
@@ -105,7 +105,7 @@ fn another_name_can_be_given_and_the_crate_gives_one() {
     let manifest = "[package]\nname=\"hello\"\nedition=\"2021\"\n[workspace]\n";
     burst.file("some/Cargo.toml", manifest);
     burst.file("some/src/main.rs", "fn main() {}");
-    // Cargo's own home is where it always is.
+    // Cargo finds its own directory by the real home.
     let home = std::env::var_os("HOME").unwrap_or_default();
     let mut command = burst.command(&["run", "some"]);
     command.env("HOME", home).env_remove("CARGO_TARGET_DIR");
@@ -118,7 +118,7 @@ fn another_name_can_be_given_and_the_crate_gives_one() {
 fn a_flare_that_fails_fails_the_run() {
     let platform = platform(&["running", "failed"]);
     let failed = r#"{"flareId":"f1000000000000000000000000000001","state":"failed","error":null,"outputs":[{"worker":0}]}"#;
-    // In place of the other one, which is given first.
+    // This result replaces the platform's first one, which the first request uses up.
     platform.on(
         "GET /flares/f1000000000000000000000000000001/result",
         200,

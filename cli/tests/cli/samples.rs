@@ -1,4 +1,4 @@
-//! Answers of the API with every field, said once; a test changes what it is about.
+//! Sample responses of the API with every field. Tests change the fields they are about.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ pub fn definition_summary(changes: Value) -> Value {
     merged(sample, changes)
 }
 
-/// One of two workers, which are in its state; its error is that of the second one.
+/// A flare of two workers. Both have the flare's state, and the second one has its error.
 pub fn flare(changes: Value) -> Value {
     let summary = flare_summary(changes);
     let (state, error) = (&summary["state"], &summary["error"]);
@@ -63,7 +63,7 @@ pub fn invoker(changes: Value) -> Value {
     merged(sample, changes)
 }
 
-/// What flares and groups both have: their options, too.
+/// Returns the fields that flares and groups have in common, including their options.
 fn shared() -> Value {
     json!({
         "namespace": "guest", "name": "hello", "version": "0.0.1", "size": 2,
@@ -76,7 +76,7 @@ fn pack() -> Value {
     json!({"pack": 0, "invoker": "invoker0", "workers": [0, 1], "start": "cold"})
 }
 
-/// Objects field by field; of anything else, the change.
+/// Merges objects field by field; other values are replaced by the change.
 fn merged(sample: Value, changes: Value) -> Value {
     match (sample, changes) {
         (Value::Object(mut sample), Value::Object(changes)) => {

@@ -1,4 +1,4 @@
-//! `burst standalone`, with a java that tells what it was given.
+//! `burst standalone`, with a `java` that prints its arguments.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -65,7 +65,7 @@ fn classes_that_were_saved_are_used() {
     assert!(out.lines().any(|line| line == flag), "{out}");
 }
 
-/// No JVM starts with options that it does not know.
+/// A JVM does not start with unknown options.
 #[test]
 fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
     let burst = installed();
@@ -104,7 +104,7 @@ fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
     assert_eq!(given(), alone, "with another jar");
 }
 
-/// Its whole cache is passed over then, without a word.
+/// With these options a JVM silently ignores the whole cache.
 #[test]
 fn a_jvm_that_an_operator_has_unlearn_has_the_compilers_of_one_that_has_learned_nothing() {
     let release = "JAVA_VERSION=\"25.0.3\"\n";
@@ -122,7 +122,7 @@ fn a_jvm_that_an_operator_has_unlearn_has_the_compilers_of_one_that_has_learned_
     }
 }
 
-/// As `make build` leaves it with a JDK whose `release` says that.
+/// Creates the AOT cache as `make build` does with a JDK that has this `release` file.
 fn trained(burst: &Burst, release: &str) -> PathBuf {
     let jar = fs::metadata(burst.home().join("dist/lib/burst-standalone.jar")).unwrap();
     let by = burst.file("dist/lib/burst-standalone.aot.jdk", release);
@@ -131,7 +131,7 @@ fn trained(burst: &Burst, release: &str) -> PathBuf {
     burst.file("dist/lib/burst-standalone.aot", "")
 }
 
-/// No JVM starts with two collectors, or with a cache and another word of what was saved.
+/// A JVM does not start with two collectors, or with a cache and a contradicting option.
 #[test]
 fn what_an_operator_says_of_a_jvm_is_said_by_nobody_else() {
     const OURS: [&str; 3] = [
@@ -225,7 +225,7 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     let text = fs::read_to_string(own).unwrap();
     let key = fs::canonicalize(key).unwrap();
     let key = format!("\"key\": \"{}\"", key.display());
-    // Its id is its own unless it is told one.
+    // Without `--id`, the invoker chooses its id itself.
     assert!(text.contains(&key) && !text.contains("\"id\""), "{text}");
     for flags in [
         ["--node", "a b:1"],
@@ -239,7 +239,7 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     }
 }
 
-/// What stands later in the file goes before what stands earlier.
+/// Settings that come later in the file override earlier ones.
 #[test]
 fn a_flag_goes_before_the_file_and_the_file_before_what_nobody_has_said() {
     let burst = installed();
@@ -347,7 +347,7 @@ fn wrong_flags_are_wrong_usage() {
 #[test]
 fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
     let burst = installed();
-    // While it runs this java starts another one on the same data, as an operator might.
+    // While it runs, this `java` starts another node on the same data, as an operator might.
     let nested = format!(
         "#!/bin/sh\n[ -n \"$NESTED\" ] || NESTED=1 {BURST} invoker --data data --seed h:1 --slots 5\necho $? $$\n"
     );
@@ -360,7 +360,7 @@ fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
     assert_eq!(code, "1", "{ran:?}");
     let expected = format!("is used by another platform (process {process})");
     assert!(ran.err.contains(&expected), "{ran:?}");
-    // With its end the directory is free.
+    // After its exit the directory is free again.
     burst
         .run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "7"])
         .out
@@ -372,7 +372,8 @@ fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
 #[test]
 fn a_data_directory_in_use_is_waited_for_where_one_asks_for_it() {
     let burst = installed();
-    // This java ends once another one waits for its data, which then becomes a java, too.
+    // This `java` exits once another node waits for its data. That node then executes this `java`,
+    // too.
     let first = format!(
         "#!/bin/sh\n[ -n \"$NESTED\" ] && {{ echo it ran; exit; }}\n\
          NESTED=1 {BURST} invoker --data data --data-wait 60s --seed h:1 --slots 5 2>said &\n\

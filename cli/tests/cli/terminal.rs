@@ -1,4 +1,4 @@
-//! A terminal that shows what it was sent.
+//! A pseudo-terminal that records its output.
 
 use std::fs::File;
 use std::io::Read;
@@ -30,16 +30,16 @@ impl Terminal {
         Self { master, path }
     }
 
-    /// What a program gets as its output.
+    /// Opens the end that a program uses as its output.
     pub fn end(&self) -> File {
         let path = &self.path;
         File::options().read(true).write(true).open(path).unwrap()
     }
 
-    /// Everything that was sent until no program had it open any more.
+    /// Returns everything written to the terminal, once no program has it open any more.
     pub fn screen(self) -> String {
         let mut screen = Vec::new();
-        // Ends with an error then.
+        // The read then ends with an error.
         let _ = File::from(self.master).read_to_end(&mut screen);
         String::from_utf8_lossy(&screen).replace("\r\n", "\n")
     }

@@ -1,4 +1,4 @@
-//! The verbs that look at things, and those that end them.
+//! Commands that show things, and commands that end them.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn definition() -> String {
     samples::definition(changes).to_string()
 }
 
-/// One of its versions in a list.
+/// Returns a version of the definition `hello` as it appears in a list.
 fn listed(version: &str, package: &str) -> Value {
     samples::definition_summary(json!({"name": "hello", "version": version,
         "exec": {"kind": "rust", "package": package, "size": 1_048_576},
@@ -141,7 +141,7 @@ fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
         burst.run(&unnamed).fails(8),
         "Send it again; it may have been done: repeat it as `burst rollback hello --to 0.0.2` [t503]"
     );
-    // Where there is none, the platform says so.
+    // Without a previous version, the platform rejects the request.
     assert_eq!(burst.run(&unnamed).fails(5), "There is none before. [t409]");
     let asked = platform.requests().into_iter();
     let asked: Vec<_> = asked
@@ -493,7 +493,7 @@ fn every_verb_has_help_and_wrong_usage_is_two() {
     assert_eq!(burst.run::<&str>(&[]).code, Some(2));
 }
 
-/// Deeper than the parser of the answers around it goes by itself.
+/// Returns JSON nested more deeply than the parser of responses accepts by default.
 fn deep() -> String {
     format!("{}1{}", "[".repeat(240), "]".repeat(240))
 }

@@ -1,4 +1,4 @@
-//! What a client makes of what is answered.
+//! How a client handles answers.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -174,7 +174,7 @@ fn a_platform_that_does_not_answer_is_not_waited_for() {
 fn an_answer_may_take_long_while_it_comes() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    // Together more than the time-out, each much less.
+    // Together they take longer than the time-out, each much less.
     let (timeout, piece, pieces) = (Duration::from_secs(10), Duration::from_secs(2), 6);
     let platform = thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();

@@ -17,7 +17,7 @@ fn made() -> Pair {
     rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap()
 }
 
-/// A server that lets nobody in but who shows this certificate.
+/// A server that accepts only callers with this certificate.
 fn strict(server: &Pair, caller: &Pair) -> ServerConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let mut known = RootCertStore::empty();

@@ -1,4 +1,4 @@
-//! The client, and platforms of which it hears what a test has them say.
+//! Tests of the client, with platforms that answer as a test scripts them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod answers;

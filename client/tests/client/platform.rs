@@ -1,4 +1,4 @@
-//! Platforms that say what they are told to.
+//! Platforms with scripted answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 
 use burst_client::Client;
 
-/// A platform that answers one request after the other by these texts, each on a connection of its own that ends with
-/// it, and says what it was asked.
+/// A platform that answers one request after the other with these texts, each on a connection of its own that ends with
+/// it, and records the requests.
 pub struct Platform {
     address: String,
     asked: JoinHandle<Vec<String>>,
@@ -42,18 +42,18 @@ impl Platform {
         Client::new(&self.address, "me:key").unwrap()
     }
 
-    /// The one request.
+    /// Returns the only request.
     pub fn asked(self) -> String {
         self.all_asked().remove(0)
     }
 
-    /// All requests, of which there are as many as texts.
+    /// Returns all requests, of which there are as many as texts.
     pub fn all_asked(self) -> Vec<String> {
         self.asked.join().unwrap()
     }
 }
 
-/// A whole request.
+/// Reads a whole request.
 pub fn read(connection: &TcpStream) -> String {
     let mut reader = BufReader::new(connection);
     let mut request = String::new();

@@ -1,4 +1,5 @@
-//! What is asked again when its connection breaks, and by what the platform knows it.
+//! Which calls are repeated when their connection breaks, and by which key the platform recognizes
+//! them.
 
 use burst_client::{Error, FlareRequest, Waited};
 use serde_json::json;
@@ -22,7 +23,7 @@ fn key(request: &str) -> &str {
     request[start..].lines().next().unwrap()
 }
 
-/// They are one request, sent several times.
+/// Checks that they are one request, sent several times.
 fn all_the_same(requests: &[String]) {
     let first = &requests[0];
     let (quoted, digits) = (key(first), key(first).trim_matches('"'));
@@ -114,9 +115,9 @@ fn refusals_and_what_starts_nothing_are_not_asked_again() {
 
 #[test]
 fn where_nobody_listens_nobody_is_waited_for() {
-    // Nobody is given that port who asks for any.
+    // The system never assigns this port to a program that asks for any.
     let client = burst_client::Client::new("127.0.0.1:1", "me:key").unwrap();
-    // Repeats would take longer each time; once may be as long on a busy machine.
+    // With repeats, every try would take longer; without them, a single try may on a busy machine.
     let is_quick = (0..5).any(|_| {
         let begun = std::time::Instant::now();
         let error = client.flare("x", &FlareRequest::default()).unwrap_err();

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds what the tests' cluster is made of, and the images of its own pods:
+# Builds the components of the tests' cluster, and the images of its own pods:
 #
 #   deploy/k8s/cluster/build.sh DIRECTORY
 #
-# Kubernetes, its name server, the pods' holder and the enforcer of policies are Go modules, of the hashes in go.sum.
-# etcd, containerd, runc and the network's plugins are the machine's: see need, below.
+# Kubernetes, its name server, the pause program and the enforcer of policies are Go modules, pinned by the hashes in
+# go.sum. etcd, containerd, runc and the network plugins are the machine's: see need, below.
 set -euo pipefail
 
 mkdir -p "${1:?usage: $0 DIRECTORY}"
@@ -14,7 +14,7 @@ PATH=$PATH:/usr/local/go/bin:/usr/sbin
 export CGO_ENABLED=0
 
 missing=
-# need COMMAND PACKAGE: notes a package of Debian whose command is not there.
+# need COMMAND PACKAGE: records the Debian package of a missing command.
 need() { command -v "$1" >/dev/null || missing="$missing $2"; }
 need go golang
 need etcd etcd-server

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Makes the keys of the tests' cluster and a kubeconfig for each of its parts, for two days:
+# Creates the keys of the tests' cluster and a kubeconfig for each of its components, valid
+# for two days:
 #
 #   deploy/k8s/cluster/credentials.sh DIRECTORY API-SERVER-ADDRESS SERVICE-ADDRESS NODE…
 set -euo pipefail
@@ -12,7 +13,7 @@ shift 3
 mkdir -p "$out"
 cd "$out"
 
-# Of RSA: the client library of the driver reads no others from a kubeconfig.
+# RSA keys: the driver's client library reads no others from a kubeconfig.
 key=(-newkey rsa:2048 -nodes)
 openssl req -x509 "${key[@]}" -days 2 -subj /CN=tests -keyout ca.key -out ca.crt 2>/dev/null
 openssl genpkey -algorithm rsa -pkeyopt rsa_keygen_bits:2048 -out tokens.key 2>/dev/null
@@ -24,7 +25,7 @@ certificate() {
     openssl x509 -req -in "$1.csr" -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -out "$1.crt" 2>/dev/null \
         -extfile <(echo "extendedKeyUsage=clientAuth,serverAuth"; [ -z "${3:-}" ] || echo "subjectAltName=$3")
 }
-# client NAME SUBJECT: its certificate and its kubeconfig.
+# client NAME SUBJECT: creates its certificate and its kubeconfig.
 client() {
     certificate "$1" "$2"
     cat >"$1.kubeconfig" <<END

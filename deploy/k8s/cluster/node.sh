@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# One node of the tests' cluster: the first process of namespaces of its own, but for that of the network, which it
-# was given. Whatever runs on the node ends with it.
+# Runs one node of the tests' cluster: this is the first process of namespaces of its own, except for the network
+# namespace, which it is given. Everything that runs on the node ends with it.
 #
 #   deploy/k8s/cluster/node.sh NAME ADDRESS POD-RANGE STATE BIN CREDENTIALS
 #
-# Ends when containerd, the kubelet, the proxy or the enforcer of policies does.
+# Ends when containerd, the kubelet, the proxy or the enforcer of policies ends.
 set -euo pipefail
 
 name=$1
@@ -15,7 +15,7 @@ bin=$5
 credentials=$6
 PATH=$bin:$PATH:/usr/sbin:/sbin
 
-# What programs take to be the machine's is the node's.
+# The paths and names that programs consider the machine's belong to the node.
 mount --make-rprivate /
 mount --make-rshared /
 hostname "$name"
@@ -29,14 +29,14 @@ mount --bind "$state/kubelet" /var/lib/kubelet
 for hierarchy in /sys/fs/cgroup/*/; do
     mkdir -p "${hierarchy}burst-k8s/$name" 2>/dev/null || true
 done
-# A new group of processors has none.
+# A new cpuset group has no processors or memory nodes.
 for file in cpus mems; do
     for group in burst-k8s "burst-k8s/$name"; do
         cat "/sys/fs/cgroup/cpuset/cpuset.$file" >"/sys/fs/cgroup/cpuset/$group/cpuset.$file"
     done
 done
 
-# A group counts as one process among all others of the machine: a node is to be as good as several.
+# A group counts as one process among all others of the machine: a node should count as several.
 echo 16384 >/sys/fs/cgroup/cpu/burst-k8s/cpu.shares
 
 cat >"$state/network/10-pods.conflist" <<END
@@ -48,14 +48,14 @@ cat >"$state/containerd.toml" <<END
 version = 2
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "burst.test/pause:1"
-# Where root may not make processes safer from want of memory than itself, no pod could start.
+# If root may not lower its processes' out-of-memory scores below its own, no pod could start otherwise.
 restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
 bin_dir = "/usr/lib/cni"
 conf_dir = "$state/network"
 END
 echo "nameserver 127.0.0.1" >"$state/resolv.conf"
-# Both nodes see all of the machine's memory: each gives 6 GiB of it.
+# Both nodes see all of the machine's memory: each offers 6 GiB of it.
 reserved=$(awk '/^MemTotal/ {print int($2 / 1024) - 6144}' /proc/meminfo)
 cat >"$state/kubelet.yaml" <<END
 apiVersion: kubelet.config.k8s.io/v1beta1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Holds the chart to what it promises, without a cluster: Helm's lint; for each set of values the manifests of golden/,
-# which are what Kubernetes' API takes and fit "restricted"; what does not go together is refused with a sentence; the
-# alerts mean what alerts.yaml says; kinds of backends are those of the runtime in DIST; and the settings, keys and the
-# test of a rendered chart work with the platform there.
+# Tests the chart without a cluster: Helm's lint; for each set of values, the manifests of golden/, which Kubernetes'
+# API accepts and which satisfy "restricted"; conflicting values are refused with a sentence; the alerts fire as
+# alerts.yaml states; the kinds of backends are those of the runtime in DIST; and the settings, the keys and the test
+# of a rendered chart work with that platform.
 #
-#   deploy/k8s/tests/chart.sh DIST HELLO [--update]     (--update: writes golden/ anew)
+#   deploy/k8s/tests/chart.sh DIST HELLO [--update]     (--update: rewrites golden/)
 #
-# Needs Go, which builds Helm and the checker as go.sum has them, and promtool, of Prometheus.
+# Needs Go, which builds Helm and the checker at the versions in go.sum, and Prometheus' promtool.
 set -euo pipefail
 
 dist=$(cd "${1:?usage: $0 DIST HELLO [--update]}" && pwd)
@@ -30,7 +30,7 @@ complain() {
     exit 1
 }
 
-# until_so SECONDS COMMAND…: whether it succeeds in time.
+# until_so SECONDS COMMAND…: repeats a command until it succeeds, or fails after this time.
 until_so() {
     local deadline=$((SECONDS + $1))
     shift
@@ -40,17 +40,17 @@ until_so() {
     done
 }
 
-# Helm would read what this user has.
+# Otherwise Helm would read this user's settings.
 export HELM_CONFIG_HOME=$work/helm HELM_CACHE_HOME=$work/helm HELM_DATA_HOME=$work/helm KUBECONFIG=/dev/null
 tools=$here/../../../target/chart
 mkdir -p "$tools"
 tools=$(cd "$tools" && pwd)
-# Compiled for a handful of runs: what optimises takes a quarter of the time.
+# Compiled without optimisation for a handful of runs, which takes a quarter of the time.
 (cd "$here/../tools" && go build -mod=readonly -gcflags="all=-N -l" -o "$tools/" helm.sh/helm/v3/cmd/helm ./manifests)
 
 render() { "$tools/helm" template burst "$chart" --namespace burst --kube-version 1.34.0 "$@"; }
 
-# What is made anew each time; and dashboards, which are long and stand in the chart.
+# Masks what is generated on each render, and dashboards, which are long and contained in the chart.
 masked() { sed -E -e 's/^(  (admin-key|cluster\.pem|secrets\.key): ).+$/\1MADE/' -e "s/^(  [a-z-]+\.json: ).+$/\1DASHBOARD/"; }
 
 for values in default "$here"/values/*.yaml; do
@@ -67,7 +67,7 @@ for values in default "$here"/values/*.yaml; do
     echo "$set: linted, as in golden/, $counted"
 done
 
-# The rights of an invoker that the chart has not made are the same.
+# The permissions of an invoker that was set up without the chart are the same.
 rules() { awk '/^rules:$/ {on = 1} /^---$/ {on = 0} on' "$1"; }
 diff -u <(rules "$here/../rbac-cluster.yaml"; rules "$here/../rbac.yaml") <(rules "$work/default.yaml") >"$work/said" ||
     complain "rbac.yaml and rbac-cluster.yaml give other rights"
@@ -102,7 +102,7 @@ refuses "there are not so many users" --set invoker.replicas=3000
 refuses "requires kubeVersion" --kube-version 1.29.0
 echo "what does not go together is refused"
 
-# Each kind of backend of the runtime's can be named, but for the one that has no server, and so no Secret.
+# Each of the runtime's kinds of backends can be chosen, except the one without a server, which needs no Secret.
 "$dist/bin/burst-runtime" describe >"$work/described.json" || complain "the runtime does not describe itself"
 python3 - "$chart/values.schema.json" "$work/described.json" >"$work/said" 2>&1 <<'END' ||
 import json, sys
@@ -114,7 +114,7 @@ END
     complain "values.schema.json has other kinds of backends than the runtime"
 echo "backends are of the runtime's kinds"
 
-# The alerts mean what their test says, and dashboards ask what Prometheus understands: it reads that as rules.
+# The alerts fire as their test states, and Prometheus understands the dashboards' queries, which it checks as rules.
 promtool test rules "$here/alerts.yaml" >"$work/said" 2>&1 || complain "alerts"
 python3 - "$chart"/monitoring/dashboards/*.json >"$work/asked.yaml" <<'END'
 import json, re, sys
@@ -128,9 +128,9 @@ echo "alerts are tried, and dashboards' expressions are read"
 
 # ---- The rendered settings, with the platform -------------------------------------------------------------------
 
-# data NAME: what a ConfigMap of the rendered chart has under it.
+# data NAME FILE: prints an entry of a ConfigMap of the rendered chart.
 data() { awk -v name="  $1: |" '$0 == name {on = 1; next} on && !/^    / && NF {exit} on {print substr($0, 5)}' "$2"; }
-# laid_out SET NAME…: its settings as files, at a place of ours in place of /etc/burst.
+# laid_out SET NAME…: writes the set's settings to files, in a directory that replaces /etc/burst.
 laid_out() {
     local set=$1
     shift
@@ -162,11 +162,11 @@ until_so 60 grep --quiet "burst invoker burst-invoker-0 is ready" "$work/invoker
     { cp "$work/invoker.log" "$work/said"; complain "the invoker does not take the chart's settings or its key"; }
 grep --quiet "INFO .*packs are of the driver process" "$work/invoker.log" || complain "logs are not on standard output"
 
-# The test's own script, by the shell that the image has.
+# Runs the test's own script with a POSIX shell, as in the image.
 awk '/^        - \|$/ {on = 1; next} on && !/^          / {exit} on {print substr($0, 11)}' "$work/default.yaml" |
     sed -e "s|/tmp/properties|$work/properties|" -e "s|/usr/lib/burst/share/examples/hello|$hello|" >"$work/test.sh"
 grep --quiet "burst flare hello" "$work/test.sh" || complain "there is no test"
-# tests SCRIPT: whether it passes.
+# tests SCRIPT: succeeds if the script does.
 tests() {
     PATH=$dist/bin:$PATH ADMIN_KEY=$BURST_ADMIN_KEY BURST_APIHOST=http://127.0.0.1:$api sh -eu "$1" >"$work/said" 2>&1
 }
@@ -174,7 +174,7 @@ for time in first second; do
     tests "$work/test.sh" || complain "the chart's test fails the $time time"
     grep --quiet "Hello, Kubernetes, from worker 1 of 2" "$work/said" || complain "the chart's test runs no flare"
 done
-# From inside, as the notes say.
+# From inside, as described in the notes.
 PATH=$dist/bin:$PATH BURST_CONFIG_FILE=$work/controller/properties burst admin namespace create me >"$work/said" 2>&1 ||
     complain "the administrator's key of the data directory is not good"
 sed 's|^namespace=.*|namespace=me|' "$work/test.sh" >"$work/theirs.sh"
@@ -182,7 +182,7 @@ sed 's|^namespace=.*|namespace=me|' "$work/test.sh" >"$work/theirs.sh"
 grep --quiet "the namespace me is somebody else's" "$work/said" || complain "the chart's test does not say whose it is"
 echo "a controller and an invoker run by the rendered settings, and the chart's test passes"
 
-# Those of all values are known, too: what is wrong is that there are no such servers here.
+# The settings of all other values are also valid: they fail only because no such servers exist here.
 laid_out everything controller.conf invoker.conf platform-invoker-1.conf
 openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=burst -keyout "$work/everything/node/tls.key" \
     -out "$work/everything/node/tls.crt" 2>/dev/null

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# A Kubernetes cluster on this machine, of processes in network namespaces of their own: in one the API server and what
-# belongs to it, which is where tests run, and one for each of two nodes with a kubelet and a containerd each.
+# Runs a Kubernetes cluster on this machine, as processes in separate network namespaces: one for the API server and the
+# rest of the control plane, in which tests run, and one for each of two nodes with a kubelet and a containerd.
 #
 #   deploy/k8s/tests/cluster.sh up IMAGE…      (images of the local Docker, which nodes are given)
 #   deploy/k8s/tests/cluster.sh down           (leaves logs and what was built, and nothing that runs or is mounted)
 #   deploy/k8s/tests/cluster.sh at COMMAND…    (where the API server is; its kubeconfig is in KUBECONFIG)
 #   deploy/k8s/tests/cluster.sh start-node N | stop-node N    (as a machine that is switched on, and off)
 #
-# As root. Nothing of the cluster reaches anything outside of it. State is in target/kubernetes.
+# Run it as root. The cluster cannot reach anything outside of it. State is in target/kubernetes.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -20,7 +20,7 @@ credentials=$state/credentials
 hub=burst-k8s
 nodes=(1 2)
 PATH=$bin:$PATH:/usr/sbin:/sbin
-# What a kubelet sets, of the whole machine.
+# Machine-wide settings that a kubelet changes.
 settings=(vm.overcommit_memory vm.panic_on_oom kernel.panic kernel.panic_on_oops kernel.keys.root_maxkeys
     kernel.keys.root_maxbytes)
 
@@ -29,7 +29,7 @@ complain() {
     exit 1
 }
 
-# until_so SECONDS COMMAND…: whether it succeeds in time.
+# until_so SECONDS COMMAND…: repeats a command until it succeeds, or fails after this time.
 until_so() {
     local deadline=$((SECONDS + $1))
     shift
@@ -41,7 +41,7 @@ until_so() {
 
 at() { KUBECONFIG=$credentials/admin.kubeconfig nsenter --net="/run/netns/$hub" -- "$@"; }
 
-# started NAME COMMAND…: in the background, its process and log kept by the name.
+# started NAME COMMAND…: starts a command in the background, and records its process and its log under the name.
 started() {
     local name=$1
     shift
@@ -49,12 +49,12 @@ started() {
     echo $! >"$state/$name.pid"
 }
 
-# ended NAME: at once, if it is still the process that was started.
+# ended NAME NAMESPACE: kills the process immediately, if it is still the one that was started.
 ended() {
     local pid
     [ -f "$state/$1.pid" ] || return 0
     pid=$(cat "$state/$1.pid")
-    # Processes are known by the network that they are in, as numbers are used again.
+    # Process ids are reused, so a process is identified by its network namespace.
     if [ "$(readlink "/proc/$pid/ns/net" 2>/dev/null)" = "net:[$(stat -Lc %i "/run/netns/$2" 2>/dev/null)]" ]; then
         kill -KILL "$pid" 2>/dev/null || true
         until_so 30 test ! -e "/proc/$pid" || complain "$1 does not end"
@@ -68,7 +68,7 @@ network() {
     ip -n $hub link add nodes type bridge
     ip -n $hub address add 10.213.0.1/24 dev nodes
     ip -n $hub link set nodes up
-    # Where Services are reached from here: at a node, as their addresses are its proxy's.
+    # Services are reached from here through a node, as its proxy handles their addresses.
     for n in "${nodes[@]}"; do
         ip netns add "$hub-node-$n"
         ip -n "$hub-node-$n" link set lo up
@@ -91,11 +91,11 @@ start_node() {
         "$parts/node.sh" "node-$1" "10.213.0.1$1" "10.214.$1.0/24" "$state/node-$1" "$bin" "$credentials"
 }
 
-# What ran on the node is gone with its first process, and so is what was mounted there.
+# Everything that ran on the node has ended with its first process, and its mounts are gone.
 stop_node() {
     ended "node-$1" "$hub-node-$1"
     cp -r "$state/node-$1/logs/." "$target/logs/node-$1/" 2>/dev/null || true
-    # A machine that is switched off forgets its pods' networks.
+    # A machine that is switched off loses its pods' networks.
     rm -rf "$state/node-$1/var" "$state/node-$1/work"
     for hierarchy in /sys/fs/cgroup/*/burst-k8s/"node-$1"; do
         [ -d "$hierarchy" ] || continue

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Tries the chart on a real cluster, which it brings up and takes down again:
+# Tests the chart on a real cluster, which it starts and stops:
 #
 #   deploy/k8s/tests/kubernetes.sh DIST EXAMPLES RESULTS [SCENARIO…]
 #
-# With names of scenarios, only those (`install` goes before them where nothing is installed). KEEP=1 leaves the cluster
-# as it is at the end, and takes one that is there; NO_RABBITMQ=1 does without that. Images are those of the local Docker whose names begin with
-# burst.test/. As root, with Go, Docker, etcd, containerd and Redis; S3_SERVER is the program of the tests' S3 server,
-# without which, as without RabbitMQ, what needs it is left out, and said to be.
+# With names of scenarios, runs only those (preceded by `install` if nothing is installed). KEEP=1 leaves the cluster
+# running at the end, and reuses a running one; NO_RABBITMQ=1 skips RabbitMQ. The images are those of the local Docker
+# whose names begin with burst.test/. Needs root, Go, Docker, etcd, containerd and Redis; S3_SERVER is the program of
+# the tests' S3 server. Without it, or without RabbitMQ, whatever needs it is skipped, and reported as skipped.
 set -euo pipefail
 
 usage="usage: $0 DIST EXAMPLES RESULTS [SCENARIO…]"
@@ -72,7 +72,7 @@ for scenario in "${scenarios[@]}"; do
     began=$SECONDS
     : >"$work/shown"
     [[ " driver install " == *" $scenario "* ]] || known
-    # In a shell of its own, as a scenario ends where it fails; not as a condition, in which nothing would.
+    # In a subshell, as a scenario exits where it fails; not as a condition, in which `set -e` has no effect.
     set +e
     (set -e; "scenario_${scenario//-/_}")
     status=$?

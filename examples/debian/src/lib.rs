@@ -1,8 +1,8 @@
-//! Real data that every Debian machine has: what its package lists say of each package.
+//! Real data that every Debian machine has: its package lists.
 //!
-//! `apt-cache dumpavail` knows all packages of the configured archives, some 63,000 in Debian 12. Where there are no
-//! lists, the packages that are installed are taken instead, from `/var/lib/dpkg/status`; [`Packages::source`] says
-//! which.
+//! `apt-cache dumpavail` lists all packages of the configured archives, some 63,000 in Debian 12. On a machine
+//! without package lists, the installed packages in `/var/lib/dpkg/status` are used instead; [`Packages::source`]
+//! names the source that was used.
 //!
 //! ```no_run
 //! let packages = debian::read()?;
@@ -15,46 +15,47 @@ use std::process::Command;
 
 const STATUS: &str = "/var/lib/dpkg/status";
 
-/// What the lists say of one package.
+/// An entry of the package lists.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Package {
-    /// Its name.
+    /// The name of the package.
     pub name: String,
-    /// The section of the archive it is in, as `libs` or `games`.
+    /// Its section of the archive, such as `libs` or `games`.
     pub section: String,
     /// The first line of its description.
     pub description: String,
-    /// The packages it needs, alternatives included, each once, in the order of the lists.
+    /// The names of the packages it depends on, including alternatives, without duplicates and in the order of the
+    /// entry.
     pub depends: Vec<String>,
 }
 
 impl Package {
-    /// Whether it is in one of the sections for libraries.
+    /// Whether the package is in one of the sections for libraries.
     pub fn is_library(&self) -> bool {
         matches!(self.section.as_str(), "libs" | "libdevel" | "oldlibs")
     }
 }
 
-/// All packages, in the order of the lists, each name once.
+/// All packages, in the order of the lists. Each name occurs once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packages {
-    /// Where they are from.
+    /// Where the packages were read from.
     pub source: &'static str,
     /// The packages.
     pub list: Vec<Package>,
 }
 
-/// Neither source could be read.
+/// `apt-cache` lists no packages, and dpkg's status file cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("`apt-cache dumpavail` knows no package, and {STATUS} cannot be read: {0}")]
 pub struct Unreadable(#[from] std::io::Error);
 
-/// Reads what this machine knows.
+/// Reads this machine's package lists.
 ///
 /// # Errors
 /// [`Unreadable`] on a machine without package lists and without dpkg.
 pub fn read() -> Result<Packages, Unreadable> {
-    // No such command, or one that fails, is the same as one that knows nothing.
+    // A missing or failing `apt-cache` counts as one that lists no packages.
     let available = Command::new("apt-cache").arg("dumpavail").output();
     let list = available.map_or_else(|_| Vec::new(), |output| parse(&output.stdout));
     if !list.is_empty() {
@@ -66,7 +67,7 @@ pub fn read() -> Result<Packages, Unreadable> {
     Ok(Packages { source, list })
 }
 
-/// Reads stanzas of `Field: value` lines; a line that begins with a blank continues the field before it.
+/// Parses stanzas of `Field: value` lines. Lines that continue a field begin with a blank and are ignored.
 pub fn parse(lists: &[u8]) -> Vec<Package> {
     let text = String::from_utf8_lossy(lists);
     let mut seen = HashSet::new();
@@ -99,7 +100,7 @@ fn stanza(text: &str) -> Package {
     package
 }
 
-/// `python3:any (>= 3.11)` without all but the name.
+/// Returns the package name alone: `python3` for `python3:any (>= 3.11)`.
 fn bare_name(dependency: &str) -> &str {
     let dependency = dependency.trim();
     let end = dependency.find([' ', '(', ':']).unwrap_or(dependency.len());

@@ -1,4 +1,4 @@
-//! Why a demo fails.
+//! The errors of a demo.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub enum Error {
     NoRedis,
 }
 
-/// Why a text is no size.
+/// Why a size could not be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum InvalidSize {
     #[error("expected a size, such as 256M")]

@@ -1,5 +1,6 @@
-//! `make demo`: starts the platform on this machine, deploys an example, flares it, proves the outcome, shows the
-//! time line, and stops all it started. Every `burst` command it runs is printed, so that a reader can type the same.
+//! `make demo`: starts the platform on this machine, deploys an example, flares it, verifies the result, prints the
+//! timeline, and stops everything it started. It prints every `burst` command before running it, so that you can type
+//! the same commands yourself.
 
 mod error;
 mod platform;
@@ -12,37 +13,37 @@ use platform::Platform;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// What to run, where, and how large.
+/// Runs an example on a platform of its own and verifies the result.
 #[derive(Parser)]
 pub struct Options {
-    /// The example.
+    /// The example to run.
     #[arg(long, value_enum, default_value_t = App::Terasort)]
     app: App,
-    /// Bytes of TeraSort input, with K, M or G for powers of 1000.
+    /// Size of the TeraSort input in bytes; K, M and G are powers of 1000.
     #[arg(long, default_value = "256M", value_parser = parse_size)]
     size: u64,
-    /// The text word count reads: a file or a directory.
+    /// The text to count words in: a file or a directory.
     #[arg(long, default_value = "/usr/share/doc")]
     path: PathBuf,
-    /// Workers of the flare.
+    /// Number of workers of the flare.
     #[arg(long, default_value_t = 8)]
     workers: u32,
-    /// Workers of a pack.
+    /// Number of workers per pack.
     #[arg(long, default_value_t = 4)]
     granularity: u32,
     /// How packs are run: auto, sandbox, process or docker.
     #[arg(long, default_value = "auto")]
     driver: String,
-    /// What carries messages between packs: direct or redis-list.
+    /// The backend for messages between packs: direct or redis-list.
     #[arg(long, default_value = "direct")]
     backend: String,
-    /// The Redis that `--backend redis-list` uses; containers must be able to reach it under this address.
+    /// The Redis server for `--backend redis-list`; containers must be able to reach it at this address.
     #[arg(long, env = "REDIS_URL")]
     redis: Option<String>,
-    /// Where input and output go; a temporary directory below it is removed at the end.
+    /// Where to put input and output, in a temporary directory that is removed at the end.
     #[arg(long, default_value_os_t = std::env::temp_dir())]
     scratch: PathBuf,
-    /// Where `make build` put the platform.
+    /// The directory in which `make build` put the platform.
     #[arg(long, default_value = "dist")]
     dist: PathBuf,
 }
@@ -79,7 +80,8 @@ fn run(options: &Options) -> Result<(), Error> {
         .prefix("burst-demo-")
         .tempdir_in(&options.scratch)
         .map_err(|source| Error::file("make a directory in", &options.scratch, source))?;
-    // Packs may be other users and must be able to get to their files, which are all that they see of it.
+    // Packs can run as other users, so every user must be able to pass through this directory to the files. With
+    // drivers other than `process`, packs see only the files.
     open_to_all(scratch.path())?;
     let files = scratch.path().join("files");
     shared_directory(&files)?;
@@ -93,7 +95,7 @@ fn run(options: &Options) -> Result<(), Error> {
     outcome.and(stopped)
 }
 
-/// Creates a directory that workers of any user may write to.
+/// Creates a directory that any user's workers can write to.
 fn shared_directory(path: &Path) -> Result<(), Error> {
     std::fs::create_dir(path).map_err(|source| Error::file("create", path, source))?;
     open_to_all(path)

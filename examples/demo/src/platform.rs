@@ -1,4 +1,4 @@
-//! The platform a demo starts, and the `burst` commands it gives it.
+//! The platform that a demo starts, and the `burst` commands that the demo runs against it.
 
 use crate::{Options, error::Error};
 use serde_json::Value;
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-/// A platform on a free port with a data directory of its own; stopped when dropped.
+/// A platform on a free port with its own data directory. Dropping it stops the platform.
 pub struct Platform {
     process: Child,
     /// Held open so that the platform can always write to it.
     output: Option<BufReader<ChildStdout>>,
     burst: PathBuf,
     data: PathBuf,
-    /// Options of every flare: size, granularity, backend.
+    /// Options of every flare: size, granularity, packing and backend.
     flare: Vec<String>,
 }
 
 impl Platform {
-    /// Returns once the platform answers.
+    /// Starts the platform and waits until it is ready.
     pub fn start(options: &Options, data: &Path, files: &Path) -> Result<Self, Error> {
         let burst = options
             .dist
@@ -30,7 +30,8 @@ impl Platform {
         command
             .args(["standalone", "--port", "0", "--data"])
             .arg(data);
-        // More slots than processors, on purpose: a demo shows packing, not this machine's speed.
+        // One slot per worker, even if the machine has fewer processors: a demo shows packing, not
+        // speed.
         command.args([
             "--slots",
             &options.workers.to_string(),
@@ -38,7 +39,7 @@ impl Platform {
             &options.driver,
         ]);
         if options.driver != "process" {
-            // Packs see the example's files under the same names as this machine.
+            // The example's files have the same paths in packs as on this machine.
             let mut mount = |path: &Path, mode| {
                 command
                     .arg("--mount")
@@ -77,7 +78,7 @@ impl Platform {
             flare: ["--size", &options.workers.to_string()]
                 .into_iter()
                 .chain(["--granularity", &options.granularity.to_string()])
-                // Packs stay apart, though one machine could merge them: their messages are to be seen.
+                // Without this, packs on one machine could be merged and would exchange no messages.
                 .chain(["--packing", "homogeneous"])
                 .chain(["--backend", &options.backend])
                 .map(str::to_owned)
@@ -129,7 +130,7 @@ impl Platform {
         }
     }
 
-    /// Flares `name`, waits for it, prints its time line and returns the finished flare.
+    /// Flares `name`, waits for it, prints its timeline and returns the finished flare.
     pub fn flare(&self, name: &str, parameters: &[(&str, &str)]) -> Result<Value, Error> {
         let mut arguments = vec!["flare", name, "--blocking", "--output", "json"];
         arguments.extend(self.flare.iter().map(String::as_str));
@@ -147,7 +148,7 @@ impl Platform {
         Ok(flare)
     }
 
-    /// Stops the platform and waits until it is gone. Doing it again does nothing.
+    /// Stops the platform and waits until it has exited. Further calls do nothing.
     pub fn stop(&mut self) -> Result<(), Error> {
         let command = || "burst standalone".to_owned();
         let wait = |process: &mut Child| {
@@ -163,7 +164,7 @@ impl Platform {
             .arg(self.process.id().to_string())
             .status();
         if !signal.is_ok_and(|status| status.success()) {
-            // Nothing else is left to end it with.
+            // SIGTERM could not be sent, so SIGKILL is the last resort.
             let _ = self.process.kill();
         }
         let status = wait(&mut self.process)?;

@@ -1,4 +1,4 @@
-//! Sorts generated records and proves the output.
+//! Sorts generated records and verifies the output.
 
 use crate::{Options, error::Error, platform::Platform, shared_directory};
 use serde_json::Value;
@@ -17,7 +17,8 @@ pub fn run(options: &Options, platform: &Platform, files: &Path) -> Result<(), E
         &["generate", &input, "--records", &records.to_string()],
     )?;
 
-    // Built beside the platform: by itself its libraries would be compiled again, with the features that it needs alone.
+    // `make build` has compiled the example together with the platform. Deploying its sources would compile its
+    // dependencies again, with only the features that the example needs.
     let program = options.dist.join("examples/terasort");
     platform.burst(&[
         "deploy",
@@ -32,7 +33,8 @@ pub fn run(options: &Options, platform: &Platform, files: &Path) -> Result<(), E
     report(options, &flare)
 }
 
-/// MiB a worker may need: its slice as read, its parts, what it receives (twice while it arrives), and the order.
+/// Returns the MiB that a worker can need: for its slice of the input, the slice's partitions, the received records
+/// (twice while they arrive), and the sort order.
 fn memory(options: &Options) -> String {
     let slice = options.size / u64::from(options.workers) / (1 << 20);
     (slice * 5 + 64).to_string()
@@ -55,7 +57,7 @@ fn report(options: &Options, flare: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Runs the example's own command, built beside the platform.
+/// Runs the example's command `tera`, which `make build` has built.
 fn tera(options: &Options, arguments: &[&str]) -> Result<(), Error> {
     let shown = format!("tera {}", arguments.join(" "));
     println!("$ {shown}");

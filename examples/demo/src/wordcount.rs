@@ -1,11 +1,12 @@
-//! Counts words and holds the counts against `sort | uniq -c`.
+//! Counts words and compares the counts with those of `sort | uniq -c`.
 
 use crate::{Options, error::Error, platform::Platform, shared_directory};
 use std::path::Path;
 use std::process::Command;
 
-/// Counts with the system's own tools: each file's runs of letters in lower case, a line each. The `echo` keeps the
-/// last word of a file apart from the first of the next.
+/// Counts words with the system's own tools: writes each run of letters of each file in lower case on a line of its
+/// own, then sorts and counts the lines. The `echo` separates the last word of a file from the first word of the
+/// next.
 const REFERENCE: &str = r#"
 find "$1" -type f ! -name '*.gz' ! -name '*.png' -exec sh -c 'for file; do cat "$file"; echo; done' sh {} + |
     LC_ALL=C tr -cs A-Za-z '\n' | LC_ALL=C tr A-Z a-z | grep . |

@@ -1,10 +1,10 @@
-//! Grid search: a model is trained with every combination of some parameters, and the best combination kept.
+//! Grid search: trains a model with every combination of some parameters and finds the best combination.
 //!
-//! The trainings have nothing to say to each other, but all of them need the whole data set: a platform that starts
-//! each in a container of its own fetches it as many times. Here the workers of a pack fetch it once, together.
+//! The trainings do not communicate, but each needs the whole data set. A platform that starts each training in its
+//! own container fetches the data set once per training. Here the workers of a pack fetch it once, together.
 //!
 //! # Try it
-//! The task is to tell libraries from other software by a line of description, for all the packages of Debian:
+//! The task is to classify the packages of Debian as libraries or other software by their one-line descriptions:
 //!
 //! ```console
 //! $ descriptions texts.tsv                     # lines of 1 or 0, a tab, and a text; some 63,000 of them
@@ -14,14 +14,15 @@
 //! ```
 //! (`descriptions` is built beside the example: `cargo run --release -p gridsearch --bin descriptions -- texts.tsv`.)
 //!
-//! # How it is done
-//! - [`data::load`](burst::data::load) gives every worker of a pack the same read-only bytes, of which each has read a
-//!   slice.
-//! - Each worker turns its share of the lines into numbers, and an all-gather in the group of the pack's workers
-//!   ([`my_pack`](burst::Communicator::my_pack)) gives all of them everything ([`texts`]): pointers, no copies.
-//! - Worker `w` of `n` trains the combinations `w`, `w + n`, … ([`model`]: logistic regression by stochastic gradient
-//!   descent) and tries each on texts that are kept apart.
-//! - The scores are gathered at worker 0, which sorts them ([`search`]).
+//! # How it works
+//! - [`data::load`](burst::data::load) gives all workers of a pack the same read-only bytes; each worker reads one
+//!   slice of them.
+//! - Each worker of a pack turns its share of the lines into numbers. An all-gather within the pack
+//!   ([`my_pack`](burst::Communicator::my_pack)) then gives each of them the numbers of all lines ([`texts`]), by
+//!   pointer and without copies.
+//! - Worker `w` of `n` trains a model for each of the combinations `w`, `w + n`, … ([`model`]: logistic regression by
+//!   stochastic gradient descent) and tests it on texts that were held out.
+//! - Worker 0 gathers the scores and sorts them ([`search`]).
 //!
 //! ```
 //! use gridsearch::search::{Input, work};

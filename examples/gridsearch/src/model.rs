@@ -6,18 +6,18 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
-/// What a training is free to choose.
+/// The parameters of a training.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Parameters {
-    /// How far each text moves the model, at first; it falls with the root of the number of epochs.
+    /// The initial learning rate. In epoch `e` it is divided by the square root of `e`.
     pub rate: f32,
-    /// How much large weights are held down.
+    /// The strength of the penalty on large weights.
     pub penalty: f32,
-    /// How often all texts are gone through.
+    /// The number of passes over all texts.
     pub epochs: u32,
 }
 
-/// A trained model: how much each word speaks for a text being a 1.
+/// A trained model: a weight for each word, higher for words of texts with label 1.
 #[derive(Debug, Clone)]
 pub struct Model {
     weights: Vec<f32>,
@@ -25,7 +25,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Trains on these texts, the same model every time.
+    /// Trains a model on these texts. The result is deterministic.
     pub fn train(parameters: Parameters, texts: &[Text<'_>]) -> Self {
         let mut model = Self {
             weights: vec![0.0; FEATURES],
@@ -43,8 +43,8 @@ impl Model {
         model
     }
 
-    /// Moves the weights of this text's words a step against the gradient. The penalty is paid by the words of the
-    /// text, in proportion to what they are in it, instead of by all words at each step.
+    /// Moves the weights of this text's words one step against the gradient. The penalty applies only to the words
+    /// of the text, in proportion to their share of it, instead of to all weights at each step.
     fn step(&mut self, text: Text<'_>, rate: f32, penalty: f32) {
         let error = f32::from(u8::from(text.label)) - self.probability(text);
         let each = share(text);
@@ -55,14 +55,14 @@ impl Model {
         self.bias += rate * error;
     }
 
-    /// How likely a text is a 1.
+    /// Returns the probability that the label of a text is 1.
     pub fn probability(&self, text: Text<'_>) -> f32 {
         let words = text.words.iter();
         let sum: f32 = words.map(|&word| self.weights[usize::from(word)]).sum();
         1.0 / (1.0 + (-(self.bias + share(text) * sum)).exp())
     }
 
-    /// The part of the texts that it takes for what they are.
+    /// Returns the fraction of the texts that the model classifies correctly.
     pub fn accuracy(&self, texts: &[Text<'_>]) -> f64 {
         let right = texts
             .iter()
@@ -72,7 +72,7 @@ impl Model {
     }
 }
 
-/// What one word is in a text: all words together are a vector of length 1 if none is there twice.
+/// Returns the value of one word of a text, chosen so that the text's vector has length 1 if no word occurs twice.
 fn share(text: Text<'_>) -> f32 {
     1.0 / (text.words.len().max(1) as f32).sqrt()
 }
@@ -89,7 +89,7 @@ mod tests {
         epochs: 20,
     };
 
-    /// The mean of the logarithm of how unlikely the model holds what is the case.
+    /// Returns the log loss: the mean negative logarithm of the probability of each text's label.
     fn loss(model: &Model, texts: &[Text<'_>]) -> f64 {
         let each = texts.iter().map(|&text| {
             let probability = f64::from(model.probability(text));
@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn it_comes_close_to_the_smallest_loss_there_is() {
-        // One word each, three times out of four with the label it is for: nothing is better than saying so.
+        // Each text is one word, whose label is right three times out of four. The best possible model predicts a
+        // probability of 3/4.
         let data = "1\tyes\n1\tyes\n1\tyes\n0\tyes\n0\tno\n0\tno\n0\tno\n1\tno\n".repeat(200);
         let texts = Texts::parse(data.as_bytes(), 0..data.len()).unwrap();
         let texts: Vec<_> = texts.iter().collect();

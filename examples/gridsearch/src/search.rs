@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Arc;
 
-/// One text in this many is kept apart, to try the models on.
+/// One text in this many is held out, to test the models on.
 const KEPT_APART: u32 = 5;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
     /// The data set; see [`texts`](crate::texts).
@@ -40,7 +40,7 @@ fn default_epochs() -> Vec<u32> {
 }
 
 impl Input {
-    /// This data set, and the grid as it is by default.
+    /// Returns an input with this data set and the default grid.
     pub fn of(data: &Path) -> Self {
         Self {
             data: data.display().to_string(),
@@ -50,7 +50,7 @@ impl Input {
         }
     }
 
-    /// All combinations.
+    /// Returns all combinations of the parameters.
     pub fn grid(&self) -> Vec<Parameters> {
         let rates = self.rates.iter();
         let with_penalty = rates.flat_map(|&rate| {
@@ -69,28 +69,28 @@ impl Input {
     }
 }
 
-/// What a worker answers.
+/// The output of a worker.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// How many combinations it tried.
+    /// The number of combinations this worker tried.
     pub tried: usize,
-    /// All combinations, the best first; empty but in worker 0.
+    /// All combinations, the best first; empty except in worker 0.
     pub ranking: Vec<Score>,
 }
 
-/// How good a combination is.
+/// A combination and its accuracy.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// The combination.
     pub parameters: Parameters,
-    /// The part of the texts kept apart that it tells right.
+    /// The fraction of the held-out texts that the model classifies correctly.
     pub accuracy: f64,
 }
 
-/// Tries all combinations, together with all other workers of the flare.
+/// Tries all combinations, together with the other workers of the flare.
 ///
 /// # Errors
-/// When the data set cannot be read, and what every communication may end with.
+/// When the data set cannot be read or communication fails.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Answer, burst::Error> {
     burst.phase("load");
     let bytes = data::load(burst, &input.data)?;
@@ -114,7 +114,8 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Answer, burst::Error> 
     burst.phase("gather");
     let tried = scores.len();
     let mut ranking = burst.gather(scores, 0)?.unwrap_or_default().concat();
-    // Among equals the less work is better; the rest is for the order to be the same every time.
+    // Of equally accurate combinations, the one with fewer epochs is better. The other criteria
+    // only make the order deterministic.
     ranking.sort_by(|a, b| {
         let (x, y) = (&a.parameters, &b.parameters);
         b.accuracy
@@ -126,7 +127,8 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Answer, burst::Error> 
     Ok(Answer { tried, ranking })
 }
 
-/// All texts, in parts: each worker of the pack reads one, and all share them.
+/// Returns all texts in parts: each worker of the pack parses one part, and the workers share all
+/// of them.
 fn parsed(bytes: &[u8], burst: &BurstContext) -> Result<Arc<Vec<Texts>>, burst::Error> {
     let first = burst
         .workers_of(burst.pack_id())

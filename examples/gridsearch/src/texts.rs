@@ -1,28 +1,29 @@
 //! Labelled texts as numbers.
 //!
-//! The data set is a text of lines `label<tab>text`, the label being 0 or 1. A word is a run of ASCII letters, in lower
-//! case; what remains of it is a hash of [`FEATURES`] values, so that no dictionary has to be agreed upon.
+//! The data set consists of lines `label<tab>text`, where the label is 0 or 1. A word is a run of ASCII letters,
+//! converted to lower case. It is represented by its hash, one of [`FEATURES`] values, so that the workers need not
+//! agree on a dictionary.
 
 use rustc_hash::FxHasher;
 use serde::{Deserialize, Serialize};
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// How many words are told apart.
+/// The number of distinct word hashes.
 pub const FEATURES: usize = 1 << 16;
 
-/// Some texts.
+/// A list of labelled texts.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Texts {
     /// The number of each text's line in the data set.
     pub lines: Vec<u32>,
     labels: Vec<bool>,
-    /// Where the words of each text end.
+    /// The index in `words` at which each text's words end.
     ends: Vec<u32>,
     words: Vec<u16>,
 }
 
-/// A line that is none.
+/// A line without a label.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line} of the data set does not begin with 0 or 1 and a tab")]
 pub struct NoLabel {
@@ -34,10 +35,10 @@ impl Texts {
     /// Reads the lines of `data` that begin within `share`.
     ///
     /// # Errors
-    /// When a line is without a label.
+    /// When a line has no label.
     pub fn parse(data: &[u8], share: Range<usize>) -> Result<Self, NoLabel> {
         let line_from = |at: usize| {
-            // A share begins with the first line that begins in it.
+            // A share starts at the first line that begins within it.
             let before = data[..at].last().is_none_or(|&byte| byte == b'\n');
             let rest = || data[at..].iter().position(|&byte| byte == b'\n');
             match before {
@@ -68,7 +69,7 @@ impl Texts {
         Ok(texts)
     }
 
-    /// Each text's line, words and label.
+    /// Returns each text with its line, words and label.
     pub fn iter(&self) -> impl Iterator<Item = Text<'_>> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let ranges = starts.zip(&self.ends);
@@ -81,14 +82,14 @@ impl Texts {
     }
 }
 
-/// A text.
+/// A labelled text.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<'a> {
-    /// The number of its line.
+    /// The number of its line in the data set, from 0.
     pub line: u32,
-    /// What it is.
+    /// Its label: true for 1.
     pub label: bool,
-    /// Its words' hashes, below [`FEATURES`].
+    /// The hashes of its words, all below [`FEATURES`].
     pub words: &'a [u16],
 }
 

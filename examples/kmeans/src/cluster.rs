@@ -5,19 +5,19 @@ use burst::{BurstContext, Reducer};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
-    /// The points; see [`points`](crate::points).
+    /// The location of the points; see [`points`](crate::points).
     pub points: String,
-    /// Coordinates of each.
+    /// The number of coordinates of each point.
     pub dimensions: usize,
-    /// How many clusters to find.
+    /// The number of clusters to find.
     pub clusters: usize,
-    /// Enough is when no centre moves further than this.
+    /// The iterations stop once no centre moves further than this.
     #[serde(default = "default_tolerance")]
     pub tolerance: f64,
-    /// Enough is also after this many iterations.
+    /// The maximum number of iterations.
     #[serde(default = "default_iterations")]
     pub iterations: u32,
 }
@@ -31,7 +31,7 @@ fn default_iterations() -> u32 {
 }
 
 impl Input {
-    /// These points, and everything else as it is by default.
+    /// Returns an input with these points and defaults for everything else.
     pub fn of(points: &Path, dimensions: usize, clusters: usize) -> Self {
         Self {
             points: points.display().to_string(),
@@ -43,23 +43,24 @@ impl Input {
     }
 }
 
-/// What a worker answers.
+/// The output of a worker.
 #[derive(Debug, Serialize)]
 pub struct Clustered {
-    /// Points it had.
+    /// The number of points this worker had.
     pub points: usize,
-    /// How many iterations there were.
+    /// The number of iterations.
     pub iterations: u32,
-    /// The sum of the squares of all points' distances to the centre nearest to them, before the last move.
+    /// The sum of all points' squared distances to their nearest centre, before the last move of the centres.
     pub inertia: f64,
-    /// The centres; empty but in worker 0.
+    /// The centres; empty except in worker 0.
     pub centres: Vec<Vec<f64>>,
 }
 
-/// Finds clusters, together with all other workers of the flare.
+/// Finds clusters, together with the other workers of the flare.
 ///
 /// # Errors
-/// When the points cannot be read or are fewer than the clusters, and what every communication may end with.
+/// When the points cannot be read, when fewer of them are distinct than there are clusters to find, or when
+/// communication fails.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Clustered, burst::Error> {
     if input.clusters == 0 {
         return Err(burst::Error::new("clusters must be at least 1"));
@@ -93,7 +94,7 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Clustered, burst::Erro
     Ok(clustered)
 }
 
-/// The centres' coordinates, one centre after another; all workers have the same.
+/// The centres' coordinates, one centre after another. They are the same in all workers.
 struct Centres {
     dimensions: usize,
     coordinates: Vec<f64>,
@@ -104,7 +105,7 @@ impl Centres {
         self.coordinates.chunks_exact(self.dimensions)
     }
 
-    /// The centre nearest to a point, and the square of the distance.
+    /// Returns the centre nearest to a point, and the square of the distance.
     fn nearest(&self, point: &[f64]) -> (usize, f64) {
         let mut nearest = (0, f64::INFINITY);
         for (number, centre) in self.iter().enumerate() {
@@ -117,13 +118,13 @@ impl Centres {
     }
 }
 
-/// The square of the distance between two points.
+/// Returns the square of the distance between two points.
 fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// What all workers' points amount to: for each centre the sums of its points' coordinates and how many they are, and
-/// at the end the inertia. In one vector, so that one reduction does.
+/// The sums of an iteration: for each centre the sums of its points' coordinates and the number of those points, and
+/// at the end the inertia. They are in one vector so that one reduction is enough.
 struct Sums(Vec<f64>);
 
 impl Sums {
@@ -147,7 +148,8 @@ impl Sums {
         self.0.last().copied().unwrap_or_default()
     }
 
-    /// Moves each centre to the mean of its points, one without points nowhere; how far the furthest moved.
+    /// Moves each centre to the mean of its points; a centre without points stays where it is. Returns the largest
+    /// distance that a centre moved.
     fn move_to_means(&self, centres: &mut Centres) -> f64 {
         let dimensions = centres.dimensions;
         let places = centres.coordinates.chunks_exact_mut(dimensions);
@@ -164,17 +166,18 @@ impl Sums {
     }
 }
 
-/// A point that may become a centre.
+/// A candidate for the next centre.
 #[derive(Serialize, Deserialize)]
 struct Candidate {
-    /// The square of its distance to the nearest centre there is.
+    /// The square of its distance to the nearest of the centres found so far.
     distance: f64,
     number: u64,
     point: Vec<f64>,
 }
 
 impl Candidate {
-    /// The one further away, the first of those equally far: the same in whatever order they come.
+    /// Returns the candidate that is further away, or the one with the lower number if both are equally far. The
+    /// result does not depend on the order of a reduction.
     fn further(self, other: Self) -> Self {
         let order = self.distance.total_cmp(&other.distance);
         match order.then(other.number.cmp(&self.number)).is_lt() {
@@ -184,7 +187,7 @@ impl Candidate {
     }
 }
 
-/// The first point of all, then again and again the one furthest from the centres there are.
+/// Finds the initial centres: the first point, then repeatedly the point furthest from the centres found so far.
 fn first_centres(
     points: &Points,
     clusters: usize,
@@ -197,7 +200,7 @@ fn first_centres(
     let mut distances = vec![f64::INFINITY; points.iter().len()];
     for _ in 0..clusters {
         let candidates = (points.first..).zip(points.iter().zip(&distances));
-        // Who has no points offers none; a point that is a centre already is none either.
+        // The candidate of a worker that has no points, or only points that are centres already.
         let nobody = Candidate {
             distance: 0.0,
             number: u64::MAX,

@@ -1,4 +1,4 @@
-//! k-means: divides points into `k` clusters, each around its own mean.
+//! k-means: divides points into `k` clusters, each around its mean.
 //!
 //! # Try it
 //! ```console
@@ -6,16 +6,16 @@
 //! $ burst deploy kmeans examples/kmeans
 //! $ burst flare kmeans --size 8 --param points $PWD/points.f64 --param dimensions 8 --param clusters 16 --result
 //! ```
-//! (`points` is built beside the example: `cargo run --release -p kmeans --bin points -- points.f64`.) A file of points is
-//! their coordinates as little-endian `f64`, one point after another: what `numpy.fromfile` reads.
+//! (`points` is built beside the example: `cargo run --release -p kmeans --bin points -- points.f64`.) A file of points
+//! contains their coordinates as little-endian `f64`, one point after another, which `numpy.fromfile` can read.
 //!
-//! # How it is done
-//! Each worker reads its share of the points ([`points`]) and keeps it. The first centres are found one after another,
-//! as the point that is furthest from those there are: an all-reduce picks the furthest of what each worker has. Then,
-//! again and again, each worker adds up its points by the centre they are nearest to,
+//! # How it works
+//! Each worker reads its share of the points ([`points`]) and keeps it in memory. The initial centres are found one
+//! after another: each worker offers its point that is furthest from the centres found so far, and an all-reduce picks
+//! the furthest of those points. Then, in each iteration, every worker adds up its points by their nearest centre,
 //! [`all_reduce_elements`](burst::Communicator::all_reduce_elements) adds the sums and counts of all workers, and each
-//! centre moves to the mean of its points, until none moves any more ([`cluster`]). What is sent is `k` points,
-//! however many points there are.
+//! centre moves to the mean of its points. The iterations end when no centre moves any more ([`cluster`]). A message
+//! has the size of `k` points, however many points the data set has.
 //!
 //! ```
 //! use kmeans::cluster::{Input, work};

@@ -10,9 +10,9 @@ const COORDINATE: u64 = size_of::<f64>() as u64;
 /// A worker's points.
 #[derive(Debug)]
 pub struct Points {
-    /// The number of the first one.
+    /// The number of the first point.
     pub first: u64,
-    /// Coordinates of each; above 0.
+    /// The number of coordinates of each point; above 0.
     pub dimensions: usize,
     coordinates: Vec<f64>,
 }
@@ -21,7 +21,7 @@ impl Points {
     /// Reads a part of the points at `location`.
     ///
     /// # Errors
-    /// When it cannot be read, or is no whole number of points.
+    /// When the file cannot be read, or its size is not a whole number of points.
     pub fn read(location: &str, dimensions: usize, part: Part) -> Result<Self, burst::Error> {
         let size = data::size(location)?;
         let width = COORDINATE * dimensions as u64;
@@ -40,14 +40,14 @@ impl Points {
         })
     }
 
-    /// Each point.
+    /// Returns each point's coordinates.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         self.coordinates.chunks_exact(self.dimensions)
     }
 }
 
-/// Writes points around as many centres as there are to be clusters, which lie anywhere in a cube of side 100; the
-/// points of one deviate from it by 1 in each direction. The same for the same seed.
+/// Writes random points around `clusters` centres. The centres are uniform in a cube of side 100; the points of a
+/// cluster deviate from its centre by 1 in each dimension. The same seed gives the same points.
 ///
 /// # Errors
 /// When `file` cannot be written to.

@@ -1,4 +1,4 @@
-//! The clusters, held against another way to find them.
+//! Compares the clusters with those of another implementation.
 #![allow(clippy::unwrap_used)]
 
 use burst::data::Part;
@@ -30,8 +30,8 @@ fn generated(directory: &Path, count: u64, clusters: usize) -> PathBuf {
     path
 }
 
-/// k-means with all in one place, distances by the rule `|a - b|^2 = |a|^2 - 2 a b + |b|^2`, and means that are kept
-/// up to date point by point.
+/// k-means in one thread, with distances by the rule `|a - b|^2 = |a|^2 - 2 a b + |b|^2` and means that are updated
+/// point by point.
 fn reference(points: &[Vec<f64>], clusters: usize) -> (Vec<Vec<f64>>, f64) {
     let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let distance = |a: &[f64], b: &[f64]| dot(a, a) - 2.0 * dot(a, b) + dot(b, b);
@@ -76,7 +76,7 @@ fn the_same_clusters_at_any_size_and_granularity() {
     let path = generated(directory.path(), 2000, 5);
     let all = Points::read(path.to_str().unwrap(), 3, Part::WHOLE).unwrap();
     let all: Vec<Vec<f64>> = all.iter().map(<[f64]>::to_vec).collect();
-    // As many clusters as there are, and more, which takes more iterations.
+    // Fewer clusters than the data has, as many, and more, which takes more iterations.
     for clusters in [1, 5, 8] {
         let (expected, inertia) = reference(&all, clusters);
         for shape in SHAPES {

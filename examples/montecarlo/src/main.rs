@@ -1,22 +1,22 @@
-//! Estimates pi from random points in the unit square. Workers need nothing from each other until one reduce
-//! adds up their hits.
+//! Estimates pi from random points in the unit square. Workers do not communicate until a single reduce adds
+//! up their hits.
 
 use burst::BurstContext;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Clone, Deserialize)]
 struct Input {
-    /// Points over all workers.
+    /// The number of points of all workers together.
     samples: u64,
     /// Makes a run repeatable.
     #[serde(default)]
     seed: u64,
 }
 
-/// What worker 0 answers; the others answer null.
+/// The output of worker 0; the others return null.
 #[derive(Debug, Serialize)]
 struct Estimate {
     pi: f64,
@@ -25,7 +25,7 @@ struct Estimate {
 
 fn work(input: Input, burst: &BurstContext) -> Result<Option<Estimate>, burst::Error> {
     let (worker, workers) = (u64::from(burst.worker_id()), u64::from(burst.burst_size()));
-    // The first `samples % workers` workers take one point more, so that none is lost.
+    // The first `samples % workers` workers take one extra point each, so that none is lost.
     let share = input.samples / workers + u64::from(worker < input.samples % workers);
 
     burst.phase("sample");

@@ -1,10 +1,10 @@
-//! Reading a share of an edge list: lines of two node numbers with blanks between them; lines that begin with `#` are
-//! notes. A line belongs to the share its first byte lies in.
+//! Reads a share of an edge list: lines of two node numbers separated by blanks. Lines that begin with `#` are
+//! comments. A line belongs to the share that contains its first byte.
 
 use burst::data::{self, DataError, Part};
 use std::ops::Range;
 
-/// No line is longer.
+/// The maximum length of a line, in bytes.
 const LONGEST: u64 = 4096;
 
 /// A link from one node to another.
@@ -16,7 +16,7 @@ pub enum Unreadable {
     /// The file could not be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A line is something else than two numbers.
+    /// A line does not consist of two node numbers.
     #[error("`{line}` in {location} is not a line of two node numbers below 4294967295")]
     NoEdge {
         /// The file.
@@ -26,17 +26,17 @@ pub enum Unreadable {
     },
 }
 
-/// The edges of a part of the file at `location`.
+/// Reads the edges of a part of the file at `location`.
 ///
 /// # Errors
-/// [`Unreadable`].
+/// [`Unreadable`], if the file cannot be read or a line is not an edge.
 pub fn read(location: &str, part: Part) -> Result<Vec<Edge>, Unreadable> {
     let size = data::size(location)?;
     let share = data::share(size, part);
     if share.is_empty() {
         return Ok(Vec::new());
     }
-    // The byte before tells whether the share begins with a line.
+    // The byte before the share shows whether the share begins with a new line.
     let from = share.start.saturating_sub(1);
     let bytes = data::read(location, from..(share.end + LONGEST).min(size))?;
     let lines = lines_within(&bytes, share.start - from..share.end - from);
@@ -53,7 +53,7 @@ pub fn read(location: &str, part: Part) -> Result<Vec<Edge>, Unreadable> {
         .collect()
 }
 
-/// The lines of `bytes` that begin within `share`, which is not empty.
+/// Returns the lines of `bytes` that begin within `share`, which must not be empty.
 fn lines_within(bytes: &[u8], share: Range<u64>) -> &[u8] {
     let line_from = |at: u64| {
         let at = at as usize;
@@ -73,7 +73,8 @@ fn parse(line: &[u8]) -> Option<Edge> {
     rest.trim_ascii().is_empty().then_some((from, to))
 }
 
-/// The number that `text` begins with, and what follows it. The greatest `u32` is none: nodes are counted in a `u32`.
+/// Returns the number that `text` begins with, and the text after it. The largest `u32` is rejected, because the
+/// number of nodes must fit into a `u32`.
 fn number(text: &[u8]) -> Option<(u32, &[u8])> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let value = text[..digits].iter().try_fold(0u32, |value, digit| {

@@ -1,4 +1,4 @@
-//! Graphs to rank, written as edge lists.
+//! Generates graphs to rank, as edge lists.
 
 use debian::Packages;
 use rand::rngs::SmallRng;
@@ -6,10 +6,11 @@ use rand::{RngExt, SeedableRng};
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-/// How likely an R-MAT edge lies in the first, second and third quarter of the matrix, as in Graph 500.
+/// The probabilities that an R-MAT edge lies in the first, second and third quarter of the matrix, as in Graph 500.
 const QUARTERS: [f64; 3] = [0.57, 0.19, 0.19];
 
-/// Writes which package needs which: node `n` is package `n` of the list, and names of no package are left out.
+/// Writes the dependencies between packages. Node `n` is package `n` of the list, from 0; dependencies on packages
+/// that are not in the list are left out.
 pub fn dependencies(packages: &Packages, mut graph: impl Write) -> io::Result<()> {
     let numbers: HashMap<&str, usize> = packages
         .list
@@ -27,8 +28,8 @@ pub fn dependencies(packages: &Packages, mut graph: impl Write) -> io::Result<()
     graph.flush()
 }
 
-/// Writes a power-law graph of `2^scale` nodes with `edges` edges for each: R-MAT, which halves the adjacency matrix
-/// in both directions `scale` times and goes into one of the quarters each time. The same for the same seed.
+/// Writes a power-law graph of `2^scale` nodes with `edges` edges per node. R-MAT halves the adjacency matrix in
+/// both directions `scale` times, and continues in a random quarter each time. The same seed gives the same graph.
 pub fn rmat(scale: u32, edges: u64, seed: u64, mut graph: impl Write) -> io::Result<()> {
     let mut random = SmallRng::seed_from_u64(seed);
     let [first, second, third] = QUARTERS;

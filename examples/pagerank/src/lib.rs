@@ -1,9 +1,9 @@
-//! PageRank: how important each node of a graph is, by the links that lead to it.
+//! PageRank: rates how important each node of a graph is, by the links that lead to it.
 //!
-//! A node's rank is what a surfer who follows random links, and now and then jumps anywhere, spends there of its time:
-//! `rank(v) = (1 - d) / N + d * (sum of rank(u) / degree(u) over all links u -> v + lost / N)`, where `lost` is the
-//! rank of the nodes without links, from which the surfer jumps anywhere. It is found by repeating that until the
-//! ranks stay as they are.
+//! A node's rank is the share of time that a surfer spends there who follows random links and sometimes jumps to a
+//! random node: `rank(v) = (1 - d) / N + d * (sum of rank(u) / degree(u) over all links u -> v + lost / N)`, where
+//! `lost` is the total rank of the nodes without links, from which the surfer always jumps to a random node. The
+//! formula is applied repeatedly until the ranks no longer change.
 //!
 //! # Try it
 //! ```console
@@ -12,20 +12,21 @@
 //! $ burst flare pagerank --size 8 --param graph $PWD/packages.txt --param names $PWD/names.txt --result
 //! $ burst timeline --last                           # time to compute and time to communicate, by worker
 //! ```
-//! (`graph` is built beside the example: `cargo run --release -p pagerank --bin graph -- debian packages.txt`. Its other
-//! use makes power-law graphs of any size: `graph rmat big.txt --scale 22`. Ten iterations over 34 million nodes and 537
-//! million links, scale 25, took four workers on two processors 65 s, 24 of them to read the text, and 12 GB.)
+//! (`graph` is built beside the example: `cargo run --release -p pagerank --bin graph -- debian packages.txt`. It can
+//! also generate power-law graphs of any size: `graph rmat big.txt --scale 22`. At scale 25, which is 34 million nodes
+//! and 537 million links, ten iterations with four workers on two processors took 65 s, of which 24 s went into reading
+//! the text, and 12 GB of memory.)
 //!
-//! # How it is done
-//! The graph is a text of lines `from to`. Each worker reads its share of the lines ([`edges`]) and keeps its links by
-//! their source ([`links`]): no worker needs a certain part of the graph, because what leads to a node is summed over
-//! all workers anyway. In each iteration every worker adds up what its links carry, and
-//! [`all_reduce_elements`](burst::Communicator::all_reduce_elements) adds the vectors of all: inside a pack by all its
-//! workers together, between packs once per pack. The result is shared by the pack, not copied. Then each worker
-//! compares old and new ranks of its share of the *nodes*, and an all-reduce of two numbers tells all of them how
-//! much changed ([`rank`]).
+//! # How it works
+//! The graph is a text file with lines `from to`. Each worker reads its share of the lines ([`edges`]) and groups its
+//! links by source ([`links`]). It does not matter which worker has which part of the graph, because the contributions
+//! to a node are summed over all workers anyway. In each iteration every worker adds up the rank that its links carry
+//! to each node, and [`all_reduce_elements`](burst::Communicator::all_reduce_elements) adds the vectors of all workers:
+//! within a pack the workers do this together, and each pack sends a single vector to other packs. The workers of a
+//! pack share the result without copies. Then each worker compares the old and new ranks of its share of the *nodes*,
+//! and an all-reduce of two numbers gives every worker the total change ([`rank`]).
 //!
-//! In a test, or anywhere else, the same function runs on threads:
+//! The same function also runs on threads of one process, in a test or elsewhere:
 //!
 //! ```
 //! use pagerank::rank::{Input, work};

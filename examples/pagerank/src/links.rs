@@ -1,19 +1,19 @@
-//! A worker's part of the graph: its links, by the node they start from.
+//! A worker's part of the graph: its links, grouped by source.
 
 use crate::edges::Edge;
 
-/// Links in two vectors instead of one per node, so that going through them is reading memory from front to back.
+/// Links in two vectors instead of one per node, so that iterating over them reads memory sequentially.
 #[derive(Debug)]
 pub struct Links {
-    /// The lowest node that links.
+    /// The lowest node with links.
     first: u32,
-    /// Where the links of each node from `first` on begin; one more says where the last ones end.
+    /// The start of each node's links in `targets`, from node `first` on, and the end of the last node's links.
     starts: Vec<usize>,
     targets: Vec<u32>,
 }
 
 impl Links {
-    /// Sorts edges by their sources, by counting.
+    /// Groups edges by source, with a counting sort.
     pub fn of(edges: &[Edge]) -> Self {
         let sources = || edges.iter().map(|edge| edge.0);
         let (Some(first), Some(last)) = (sources().min(), sources().max()) else {
@@ -24,8 +24,8 @@ impl Links {
                 targets,
             };
         };
-        // Two places more than nodes: counting leaves each node's start one place after its own, and placing the
-        // links then moves every start to the next one's.
+        // Two elements more than nodes: after counting, each node's start is at the index one above its own.
+        // Placing the node's links then advances that element to the start of the next node.
         let mut starts = vec![0; (last - first) as usize + 3];
         sources().for_each(|source| starts[(source - first) as usize + 2] += 1);
         for place in 1..starts.len() {
@@ -45,18 +45,19 @@ impl Links {
         }
     }
 
-    /// Each node of this part that may link, and where to.
+    /// Returns each node in the range of this part's sources, with the targets of its links, of which there may
+    /// be none.
     pub fn by_source(&self) -> impl Iterator<Item = (u32, &[u32])> {
         let ranges = self.starts.windows(2);
         (self.first..).zip(ranges.map(|range| &self.targets[range[0]..range[1]]))
     }
 
-    /// How many links there are.
+    /// Returns the number of links.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there are none.
+    /// Whether this part has no links.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }

@@ -9,27 +9,27 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Input {
-    /// The edge list; see [`edges`].
+    /// The location of the edge list; see [`edges`].
     pub graph: String,
-    /// A file whose line `n` is the name of node `n`.
+    /// A file whose line `n`, from 0, is the name of node `n`.
     #[serde(default)]
     pub names: Option<PathBuf>,
-    /// An existing directory; worker `w` writes `part-<w>` with lines of `node rank` in it.
+    /// An existing directory, in which worker `w` writes `part-<w>` with lines of `node rank`.
     #[serde(default)]
     pub output: Option<PathBuf>,
-    /// How likely the surfer is to follow a link rather than to jump anywhere.
+    /// The probability that the surfer follows a link instead of jumping to a random node.
     #[serde(default = "default_damping")]
     pub damping: f64,
-    /// Enough is when all ranks together change by less than this (they sum up to 1).
+    /// The iterations stop once the ranks, which add up to 1, change by less than this in total.
     #[serde(default = "default_tolerance")]
     pub tolerance: f64,
-    /// Enough is also after this many iterations.
+    /// The maximum number of iterations.
     #[serde(default = "default_iterations")]
     pub iterations: u32,
-    /// How many of the first nodes worker 0 answers.
+    /// The number of highest-ranked nodes that worker 0 returns.
     #[serde(default = "default_top")]
     pub top: usize,
 }
@@ -51,7 +51,7 @@ fn default_top() -> usize {
 }
 
 impl Input {
-    /// This graph, and everything else as it is by default.
+    /// Returns an input with this graph and defaults for everything else.
     pub fn of(graph: &Path) -> Self {
         Self {
             graph: graph.display().to_string(),
@@ -65,18 +65,18 @@ impl Input {
     }
 }
 
-/// What a worker answers.
+/// The output of a worker.
 #[derive(Debug, Serialize)]
 pub struct Ranked {
-    /// The nodes of the whole graph.
+    /// The number of nodes of the whole graph.
     pub nodes: u32,
-    /// The links this worker had.
+    /// The number of links this worker had.
     pub links: usize,
-    /// How many iterations there were.
+    /// The number of iterations.
     pub iterations: u32,
-    /// How much the last one changed.
+    /// The total change of the ranks in the last iteration.
     pub change: f64,
-    /// The first nodes of the whole graph; empty but in worker 0.
+    /// The highest-ranked nodes of the whole graph; empty except in worker 0.
     pub top: Vec<Place>,
 }
 
@@ -87,14 +87,14 @@ pub struct Place {
     pub node: u32,
     /// Its rank.
     pub rank: f64,
-    /// Its name, if there are names.
+    /// Its name, if the input has names.
     pub name: Option<String>,
 }
 
-/// Ranks the nodes of `input.graph`, together with all other workers of the flare.
+/// Ranks the nodes of `input.graph`, together with the other workers of the flare.
 ///
 /// # Errors
-/// When a file cannot be read or written, and what every communication may end with.
+/// When a file cannot be read or written, or communication fails.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> {
     burst.phase("load");
     let edges = edges::read(&input.graph, burst.part())?;
@@ -116,7 +116,8 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> 
     while nodes > 0 && iterations < input.iterations {
         burst.phase("compute");
         let carried = graph.carried(&ranks);
-        // For the time line alone: the reduction would wait just as long, and it would look like communication.
+        // Only for the timeline: without this barrier the reduction would wait just as long, and the wait would
+        // appear as communication.
         burst.phase("wait");
         burst.barrier()?;
         burst.phase("communicate");
@@ -126,8 +127,8 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> 
         };
         state = graph.compare(&ranks, &next, burst)?;
         ranks = next;
-        // For the time line, too: where workers share processors, who has everything first would compute, and those
-        // that wait for their turn would seem to communicate.
+        // Only for the timeline, too: if workers share processors, the first to finish would compute while the
+        // others, waiting for a processor, would appear to communicate.
         burst.phase("wait");
         burst.barrier()?;
         iterations += 1;
@@ -152,8 +153,9 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> 
     })
 }
 
-/// The ranks of all nodes. The vector is what the links carried, one for the whole pack; what every node has besides
-/// is one number, which is added when a rank is read rather than by each worker to the whole vector.
+/// The ranks of all nodes. The vector holds the rank that links carried to each node, and is shared by the whole
+/// pack. The rest of the rank is the same for all nodes; it is added when a rank is read, so that no worker has to
+/// add it to the whole vector.
 struct Ranks {
     base: f64,
     carried: Arc<Vec<f64>>,
@@ -172,27 +174,27 @@ impl Ranks {
     }
 }
 
-/// What a worker knows of the graph.
+/// A worker's view of the graph.
 struct Graph {
     damping: f64,
-    /// The nodes it sums up for all.
+    /// The nodes whose changes this worker sums up.
     own: Range<u32>,
-    /// How many links start from each node, in all workers.
+    /// The number of links from each node, over all workers.
     degrees: Arc<Vec<u32>>,
     links: Links,
 }
 
-/// How an iteration went.
+/// The outcome of an iteration.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct State {
-    /// The sum of what the ranks changed.
+    /// The sum of the changes of all ranks.
     change: f64,
-    /// The rank of all nodes without links.
+    /// The total rank of the nodes without links.
     lost: f64,
 }
 
 impl Graph {
-    /// What this worker's links carry to each node.
+    /// Returns the rank that this worker's links carry to each node.
     fn carried(&self, ranks: &Ranks) -> Vec<f64> {
         let mut carried = vec![0.0; self.degrees.len()];
         for (source, targets) in self.links.by_source() {
@@ -205,7 +207,7 @@ impl Graph {
         carried
     }
 
-    /// Compares ranks, each worker those of its own nodes.
+    /// Compares old and new ranks: each worker those of its own nodes, then the sums over all workers.
     fn compare(
         &self,
         old: &Ranks,
@@ -256,7 +258,8 @@ fn write_ranks(path: &Path, ranks: &Ranks, nodes: Range<u32>) -> std::io::Result
     file.flush()
 }
 
-/// The highest ranks at worker 0, of those which each worker has among its own nodes.
+/// Returns the highest-ranked nodes in worker 0, and nothing in the others. Each worker sends it the highest-ranked
+/// of its own nodes.
 fn first_places(
     input: &Input,
     ranks: &Ranks,

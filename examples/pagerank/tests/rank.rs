@@ -1,4 +1,4 @@
-//! The ranks, held against another way to find them.
+//! Compares the ranks with those of another algorithm.
 #![allow(clippy::unwrap_used)]
 
 use burst::data::Part;
@@ -22,9 +22,9 @@ const SHAPES: [(usize, u32); 9] = [
     (8, 8),
 ];
 
-/// PageRank as a system of linear equations, solved by Gauss-Seidel: without the nodes that do not link, ranks are
-/// the solution of `x = 1 + d * (sum of x(u) / degree(u))`, and those nodes, whose rank goes to all alike, only scale
-/// it. There is no damping of vectors here, nothing is iterated in the way the example does it.
+/// PageRank as a system of linear equations, solved by Gauss-Seidel. Nodes without links pass their rank to all nodes
+/// alike and therefore only scale the solution of `x = 1 + d * (sum of x(u) / degree(u))`. This has nothing in common
+/// with the example's iterations over damped vectors.
 fn solved(edges: &[Edge], damping: f64) -> Vec<f64> {
     let nodes = edges
         .iter()
@@ -56,7 +56,7 @@ fn solved(edges: &[Edge], damping: f64) -> Vec<f64> {
     }
 }
 
-/// Ranks with `size` workers and reads what they wrote.
+/// Ranks with `size` workers and reads the ranks from their output.
 fn ranked(graph: &Path, size: usize, granularity: u32) -> (Vec<Ranked>, Vec<f64>) {
     let output = tempfile::tempdir().unwrap();
     let mut input = Input::of(graph);
@@ -116,7 +116,7 @@ fn the_packages_of_this_machine() {
 fn small_and_odd_graphs() {
     let directory = tempfile::tempdir().unwrap();
     let graph = directory.path().join("graph");
-    // A link to itself, one that is there twice, and a node without any.
+    // A link from a node to itself, a duplicate link, and a node without links.
     for text in ["0 0\n", "0 1\n", "0 1\n0 1\n1 1\n0 2\n5 0\n"] {
         std::fs::write(&graph, text).unwrap();
         check(&graph, &[(1, 1), (3, 2)]);

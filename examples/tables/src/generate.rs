@@ -1,4 +1,4 @@
-//! Tables as the Cylon papers use them.
+//! Generates tables like those in the papers on Cylon.
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch};
 use arrow_ipc::writer::FileWriter;
@@ -9,14 +9,14 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Rows of a batch; workers share a file by its batches.
+/// Rows per batch; workers divide a file between them by batches.
 const BATCH: u64 = 1 << 14;
 
-/// Values lie below this, so that no sum or product of a few million of them exceeds 64 bits.
+/// The limit of values, chosen so that sums and products of a few million of them fit into 64 bits.
 const VALUES: i64 = 1 << 20;
 
-/// Writes a table of this many rows with the columns `key`, uniform in nine tenths as many numbers, and `value`. The
-/// same for the same seed.
+/// Writes a table with this many rows and the columns `key` and `value`. Keys are uniform in a range nine tenths as
+/// large as the number of rows. The same seed gives the same table.
 ///
 /// # Errors
 /// When the file cannot be written.

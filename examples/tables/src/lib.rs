@@ -1,8 +1,8 @@
-//! Joining, grouping and sorting tables: all the work is in [`burst_frame`], and this shows how to use it.
+//! Joins, groups and sorts tables. [`burst_frame`] does all the work; this example shows how to use it.
 //!
 //! # Try it
-//! Two tables of two columns, the keys of which are drawn from nine tenths as many numbers as there are rows, as in
-//! the papers on Cylon, a distributed dataframe for MPI:
+//! Generate two tables of two columns, with keys from a range nine tenths as large as the number of rows, as in the
+//! papers on Cylon, a distributed dataframe for MPI:
 //!
 //! ```console
 //! $ tabgen left.arrow --rows 4500000 --seed 1
@@ -12,13 +12,13 @@
 //! $ burst flare tables --size 2 --param operation group-by --param table $PWD/left.arrow --result
 //! $ burst flare tables --size 2 --param operation sort --param table $PWD/left.arrow --result
 //! ```
-//! (`tabgen` is built beside the example: `cargo run --release -p tables --bin tabgen -- left.arrow`.) Each worker answers
-//! how many rows of the result it has; with `--param output DIRECTORY` it also writes them there, to an Arrow file that
-//! Polars, pandas and DuckDB can read.
+//! (`tabgen` is built beside the example: `cargo run --release -p tables --bin tabgen -- left.arrow`.) Each worker
+//! returns the number of its rows of the result. With `--param output DIRECTORY` it also writes them to an Arrow file
+//! there, which Polars, pandas and DuckDB can read.
 //!
-//! # How it is done
-//! A worker reads its part of a table, calls one function, and writes its part of the result ([`query`]). It never asks
-//! how many workers there are, but to know which part it reads.
+//! # How it works
+//! A worker reads its part of a table, calls one function, and writes its part of the result ([`query`]). It needs the
+//! number of workers only to determine which part to read.
 //!
 //! ```
 //! use tables::{generate, query::{Query, work}};

@@ -5,34 +5,35 @@ use burst_frame::{Aggregate, file, group_by, join, sort};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Query {
-    /// What to do.
+    /// The operation to perform.
     #[serde(flatten)]
     pub operation: Operation,
-    /// An existing directory; worker `w` writes `part-<w>.arrow` in it. Without it nothing is written.
+    /// An existing directory, in which worker `w` writes `part-<w>.arrow`. Without it, nothing is
+    /// written.
     #[serde(default)]
     pub output: Option<PathBuf>,
 }
 
-/// What can be done with tables that have the columns `key` and `value`.
+/// An operation on tables with the columns `key` and `value`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "operation", rename_all = "kebab-case")]
 pub enum Operation {
-    /// The pairs of rows with equal keys.
+    /// Pairs the rows of two tables that have equal keys.
     Join {
-        /// A table.
+        /// The location of one table.
         left: String,
-        /// Another one.
+        /// The location of the other table.
         right: String,
     },
-    /// How many rows each key has, and the sum, smallest and largest of their values.
+    /// For each key, computes the number of rows and the sum, minimum and maximum of their values.
     GroupBy {
         /// The table.
         table: String,
     },
-    /// The rows in the order of their keys.
+    /// Sorts the rows by key.
     Sort {
         /// The table.
         table: String,
@@ -40,7 +41,7 @@ pub enum Operation {
 }
 
 impl Query {
-    /// Sorts this table and writes nothing.
+    /// Returns a query that sorts this table and writes nothing.
     pub fn sort(table: String) -> Self {
         Self {
             operation: Operation::Sort { table },
@@ -49,17 +50,17 @@ impl Query {
     }
 }
 
-/// What a worker answers.
+/// The output of a worker.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// Its rows of the result.
+    /// The number of this worker's rows of the result.
     pub rows: usize,
 }
 
-/// Does what the query says, together with all other workers of the flare.
+/// Runs the query, together with the other workers of the flare.
 ///
 /// # Errors
-/// When a file cannot be read or written or has other columns, and what every communication may end with.
+/// When a file cannot be read or written, when a table lacks the columns, or when communication fails.
 pub fn work(query: Query, burst: &BurstContext) -> Result<Answer, burst::Error> {
     burst.phase("read");
     let read = |table: &str| file::read(table, burst.part());

@@ -1,5 +1,5 @@
-//! Queries from files to files, against maps of the standard library; what the operations themselves can do is tested
-//! with them.
+//! Compares queries from files to files with maps of the standard library. The operations have tests of their own in
+//! burst-frame.
 #![allow(clippy::unwrap_used)]
 
 use arrow_array::RecordBatch;
@@ -27,7 +27,7 @@ fn rows(table: &RecordBatch) -> Vec<Vec<i64>> {
     (0..table.num_rows()).map(row).collect()
 }
 
-/// The rows of the result, in the order of the workers.
+/// Runs a query and returns the rows of the result, in the order of the workers.
 fn run(query: serde_json::Value, (size, granularity): (usize, u32)) -> Vec<Vec<i64>> {
     let output = tempfile::tempdir().unwrap();
     let mut query: Query = serde_json::from_value(query).unwrap();

@@ -1,4 +1,5 @@
-//! Makes TeraSort input: the same file for the same seed and size, however many threads make it.
+//! Generates TeraSort input. The same seed and size give the same file, whatever the number of
+//! threads.
 
 use crate::record::RECORD;
 use burst::data::{Part, share};
@@ -9,7 +10,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Records made from one random sequence; blocks are independent of each other.
+/// Records per block. Each block has its own random sequence, so that threads can generate blocks
+/// independently.
 const BLOCK: u64 = 8192;
 
 /// Writes `records` records to `path` on `threads` threads.

@@ -1,7 +1,7 @@
 //! TeraSort: records of 100 bytes with keys of 10, in the ASCII layout of gensort.
 //!
-//! The work function is `sort` ([`sort::work`]); `generate` and `validate` make input and prove output, and stand
-//! behind the command `tera`.
+//! The work function is [`sort::work`]. The command `tera` generates input (`generate`) and verifies output
+//! (`validate`).
 
 pub mod generate;
 pub mod record;

@@ -1,15 +1,15 @@
-//! The record's layout: key of 10 printable bytes, two spaces, record number as 32 hexadecimal digits, two spaces,
-//! 52 bytes of filler, carriage return, line feed. (<http://www.ordinal.com/gensort.html>, option `-a`.)
+//! The layout of a record: key of 10 printable bytes, two spaces, record number as 32 hexadecimal digits, two
+//! spaces, 52 bytes of filler, carriage return, line feed. (<http://www.ordinal.com/gensort.html>, option `-a`.)
 
-/// Bytes of a record.
+/// The length of a record in bytes.
 pub const RECORD: usize = 100;
-/// Bytes of a key, at the record's beginning.
+/// The length of the key, at the beginning of the record, in bytes.
 pub const KEY: usize = 10;
 
-/// A record's key as numbers that compare as its bytes do.
+/// A record's key as numbers, which sort like its bytes.
 pub type Key = (u64, u16);
 
-/// The key of the record that begins at `record[0]`; `record` must hold at least [`KEY`] bytes.
+/// Returns the key of the record that begins at `record[0]`; `record` must hold at least [`KEY`] bytes.
 pub fn key(record: &[u8]) -> Key {
     let mut head = [0; 8];
     head.copy_from_slice(&record[..8]);

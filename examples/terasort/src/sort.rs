@@ -1,6 +1,6 @@
-//! The work function. Each worker reads its slice, all agree on splitters from a sample of the keys, each record
-//! goes to the worker whose range its key lies in (all-to-all), and each worker sorts and writes what it received:
-//! worker `w`'s file holds smaller keys than worker `w + 1`'s.
+//! The work function. Each worker reads its slice of the records. The workers agree on splitters from a sample of
+//! the keys and send each record to the worker responsible for its key (all-to-all). Then each worker sorts and
+//! writes the records it received: the keys in worker `w`'s file are smaller than those in worker `w + 1`'s.
 
 use crate::record::{Key, RECORD, key};
 use burst::BurstContext;
@@ -11,31 +11,31 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Keys each worker contributes to the sample; more make the workers' shares more even.
+/// The number of keys that each worker contributes to the sample. More keys make the workers' shares more even.
 const SAMPLES_PER_WORKER: usize = 512;
 
-/// Bytes written at a time.
+/// The number of bytes to buffer before writing.
 const WRITE_BUFFER: usize = 1 << 20;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Clone, Deserialize)]
 pub struct Input {
     /// The file to sort.
     pub input: PathBuf,
-    /// An existing directory; worker `w` writes `part-<w>` in it.
+    /// An existing directory, in which worker `w` writes `part-<w>`.
     pub output: PathBuf,
 }
 
-/// What a worker answers.
+/// The output of a worker.
 #[derive(Debug, Serialize)]
 pub struct Sorted {
-    /// Records it read.
+    /// The number of records it read.
     pub read: u64,
-    /// Records it wrote.
+    /// The number of records it wrote.
     pub written: u64,
 }
 
-/// Sorts `input.input` into `input.output`, together with all other workers of the flare.
+/// Sorts `input.input` into `input.output`, together with the other workers of the flare.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> {
     burst.phase("read");
     let records = read_share(&input.input, burst.part())?;
@@ -59,10 +59,10 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> 
     })
 }
 
-/// A part of the records of a file.
+/// Reads a part of the records of a file.
 ///
 /// # Errors
-/// When the file cannot be read, or is no whole number of records.
+/// When the file cannot be read, or its size is not a whole number of records.
 pub fn read_share(input: &Path, part: Part) -> Result<Vec<u8>, burst::Error> {
     let file = File::open(input)?;
     let length = file.metadata()?.len();
@@ -78,8 +78,8 @@ pub fn read_share(input: &Path, part: Part) -> Result<Vec<u8>, burst::Error> {
     Ok(records)
 }
 
-/// The keys that divide the workers' ranges: worker `w` takes the keys from splitter `w - 1` up to, but without,
-/// splitter `w`. Every worker gets the same.
+/// Returns the keys that divide the workers' ranges: worker `w` takes the keys from splitter `w - 1` (inclusive)
+/// to splitter `w` (exclusive). All workers get the same splitters.
 fn agree_on_splitters(records: &[u8], burst: &BurstContext) -> Result<Vec<Key>, burst::Error> {
     let step = (records.len() / RECORD / SAMPLES_PER_WORKER).max(1);
     let sample: Vec<Key> = records
@@ -98,7 +98,8 @@ fn agree_on_splitters(records: &[u8], burst: &BurstContext) -> Result<Vec<Key>, 
     Ok(burst.broadcast(splitters, 0)?.to_vec())
 }
 
-/// The records by the worker they go to. A first pass counts, so that every part is allocated once.
+/// Divides the records by the worker that receives them. A first pass counts them, so that each part is allocated
+/// only once.
 pub fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u8>> {
     let owner = |record: &[u8]| {
         let key = key(record);
@@ -122,11 +123,11 @@ pub fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u
     parts
 }
 
-/// A received record's key and where it stands: which part, and which record of it.
+/// A received record's key and position: the index of the part, and of the record within it.
 pub type Entry = (u64, u16, u16, u32);
 
-/// Where the records of `parts` stand, in the order of their keys. Sorting these 16 bytes a record instead of the
-/// records keeps the sort in the cache; each record is then moved once, when it is written.
+/// Returns the positions of the records of `parts`, in the order of their keys. Sorting these 16-byte entries
+/// instead of the records makes better use of the cache, and each record is moved only once, when it is written.
 pub fn sorted_order(parts: &[Vec<u8>]) -> Vec<Entry> {
     let mut order = Vec::with_capacity(parts.iter().map(Vec::len).sum::<usize>() / RECORD);
     for (part, records) in parts.iter().enumerate() {

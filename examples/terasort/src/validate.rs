@@ -1,21 +1,21 @@
-//! Proves an output: globally ordered, and the same records as the input by count and by a checksum that does not
-//! depend on their order (the sum of every record's CRC-32, as valsort's).
+//! Verifies an output: it must be globally ordered, and have the same number of records as the input and the same
+//! checksum, which does not depend on their order (the sum of every record's CRC-32, like valsort's).
 
 use crate::record::{Key, RECORD, key};
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
-/// What a set of records amounts to, whatever their order.
+/// The count and checksum of a set of records, which do not depend on their order.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Summary {
-    /// How many records.
+    /// The number of records.
     pub records: u64,
     /// The wrapping sum of the CRC-32 of every record.
     pub checksum: u64,
 }
 
-/// Why files are no sorted output.
+/// Why a file or directory of records is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
     /// A file could not be read.
@@ -23,7 +23,7 @@ pub enum Invalid {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
     /// A file ends within a record.
@@ -42,7 +42,7 @@ pub enum Invalid {
     },
 }
 
-/// Sums up a file in whatever order its records are.
+/// Returns the summary of a file, whose records can be in any order.
 pub fn summarise(path: &Path) -> Result<Summary, Invalid> {
     let mut summary = Summary::default();
     for_each_record(path, |_, record| {
@@ -52,7 +52,8 @@ pub fn summarise(path: &Path) -> Result<Summary, Invalid> {
     Ok(summary)
 }
 
-/// Sums up the parts in `directory`, in the order of their names, and checks that they are in order as one file.
+/// Returns the summary of the parts in `directory`, and checks that their records, with the parts in the order of
+/// their names, are sorted.
 pub fn check_sorted(directory: &Path) -> Result<Summary, Invalid> {
     let unreadable = |source| Invalid::Unreadable {
         path: directory.to_owned(),

@@ -1,7 +1,7 @@
 //! Counts the words of a file or of all files below a directory. A word is a run of ASCII letters, in lower case.
 //!
-//! Every worker counts its share of the bytes, sends each word's count to the worker the word's hash names
-//! (all-to-all), and adds up what it receives; worker 0 gathers the most frequent words.
+//! Every worker counts the words in its share of the bytes, sends each word's count to the worker chosen by the
+//! word's hash (all-to-all), and adds up the counts it receives. Worker 0 gathers the most frequent words.
 
 mod text;
 
@@ -12,17 +12,18 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(Clone, Deserialize)]
 struct Input {
-    /// A file, or a directory whose regular files are all read.
+    /// A file, or a directory of which all regular files are read, at any depth.
     path: PathBuf,
-    /// Extensions of files in a directory that are no text.
+    /// Extensions of files to skip because they are not text.
     #[serde(default)]
     except: Vec<String>,
-    /// Where each worker writes `part-NNNNN` with lines of `word count`; nothing is written without it.
+    /// A directory in which each worker writes `part-NNNNN` with lines of `word count`. Without it, nothing is
+    /// written.
     output: Option<PathBuf>,
-    /// How many of the most frequent words worker 0 answers.
+    /// The number of most frequent words that worker 0 returns.
     #[serde(default = "default_top")]
     top: usize,
 }
@@ -31,13 +32,13 @@ fn default_top() -> usize {
     10
 }
 
-/// What a worker answers.
+/// The output of a worker.
 #[derive(Debug, Serialize)]
 struct Counted {
     bytes: u64,
     words: u64,
     distinct: usize,
-    /// The most frequent words of the whole text; empty but in worker 0.
+    /// The most frequent words of the whole text; empty except in worker 0.
     top: Vec<(String, u64)>,
 }
 
@@ -92,7 +93,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<Counted, burst::Error> {
     })
 }
 
-/// Keeps the `top` most frequent, ties in the order of the alphabet.
+/// Keeps the `top` most frequent words, sorted; ties are in alphabetical order.
 fn most_frequent(words: &mut Vec<(String, u64)>, top: usize) {
     words.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     words.truncate(top);

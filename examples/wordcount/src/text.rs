@@ -1,5 +1,5 @@
-//! Reading a share of many files: the bytes of all files, one after another, are cut into equal ranges, and a
-//! word belongs to the range its first letter lies in.
+//! Reads a share of many files. The concatenated bytes of all files are divided into equal ranges, and a word
+//! belongs to the range that contains its first letter.
 
 use burst::data::{self, Part};
 use std::fs::File;
@@ -7,14 +7,14 @@ use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// A file and its length when it was listed.
+/// A file and its length at the time it was listed.
 pub struct TextFile {
     path: PathBuf,
     length: u64,
 }
 
-/// The regular files at or below `path` without those of the extensions `except`, in the order of their names; links
-/// are not followed.
+/// Returns the regular files at or below `path`, sorted by path, without those that have one of the extensions
+/// `except`. Does not follow symbolic links.
 pub fn list(path: &Path, except: &[String]) -> std::io::Result<Vec<TextFile>> {
     let excepted = |path: &Path| {
         path.extension()
@@ -39,12 +39,12 @@ pub fn list(path: &Path, except: &[String]) -> std::io::Result<Vec<TextFile>> {
     Ok(files)
 }
 
-/// A part's range of the files' bytes.
+/// Returns a part's range of the files' concatenated bytes.
 pub fn share(files: &[TextFile], part: Part) -> Range<u64> {
     data::share(files.iter().map(|file| file.length).sum(), part)
 }
 
-/// Calls `found` with every word that begins in `share` and returns how many bytes the share has.
+/// Calls `found` with every word that begins in `share`, and returns the length of the share in bytes.
 pub fn for_each_word(
     files: &[TextFile],
     share: Range<u64>,
@@ -65,7 +65,7 @@ pub fn for_each_word(
 
 fn words_of(path: &Path, range: Range<u64>, found: &mut impl FnMut(&str)) -> std::io::Result<()> {
     let mut file = File::open(path)?;
-    // One byte earlier tells whether the range begins inside a word of the range before.
+    // The byte before the range shows whether the range begins inside a word of the previous range.
     let mut at = range.start.saturating_sub(1);
     file.seek(SeekFrom::Start(at))?;
     let mut skipping = range.start > 0;

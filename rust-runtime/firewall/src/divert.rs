@@ -1,4 +1,4 @@
-//! Has what is sent from one address to any other taken in by sockets on this side of it. In `nft`'s words, for each
+//! Diverts packets from one address to any other to sockets on the sender's side. In the notation of `nft`, for each
 //! [`Diversion`]:
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //! }
 //! ```
 //!
-//! It is the network namespace of the calling thread whose packets are meant: those that come back by its loopback,
-//! as all do whose route is local. What no socket takes in goes where that route leads.
+//! This concerns the network namespace of the calling thread: packets that return by its loopback, as do all whose
+//! route is local. Packets that no socket accepts go where that route leads.
 
 use std::net::IpAddr;
 
@@ -22,14 +22,14 @@ use crate::members::Protocol;
 use crate::netlink::Netlink;
 use crate::script::{Chain, Hook, Script};
 
-/// A transparent socket, and what it takes in.
+/// A transparent socket, and the packets that it accepts.
 #[derive(Debug, Clone, Copy)]
 pub struct Diversion {
-    /// Whose packets.
+    /// The source address of the packets.
     pub source: IpAddr,
-    /// Which of them.
+    /// The protocol of the packets.
     pub protocol: Protocol,
-    /// Where the socket is bound.
+    /// The port to which the socket is bound.
     pub port: u16,
 }
 
@@ -40,10 +40,10 @@ const CHAIN: Chain = Chain {
     priority: -150,
 };
 
-/// In place of those that the table had.
+/// Replaces the diversions that the table had.
 ///
 /// # Errors
-/// When the kernel does not do so, as one without `nft_tproxy`.
+/// When the kernel refuses, for example because it lacks `nft_tproxy`.
 pub fn divert(table: &str, diversions: &[Diversion]) -> Result<(), Error> {
     let mut script = Script::new(table);
     script.replace_table(INET);
@@ -61,7 +61,7 @@ pub fn divert(table: &str, diversions: &[Diversion]) -> Result<(), Error> {
     run(script, "to divert packets (it needs nf_tables with tproxy)")
 }
 
-/// The table goes, which has to be there.
+/// Removes the table, which must exist.
 ///
 /// # Errors
 /// When the kernel does not remove it.
@@ -90,7 +90,7 @@ mod tests {
         assert!(status.unwrap().success(), "{arguments}");
     }
 
-    /// A listener that takes in what is meant for others.
+    /// A listener that accepts connections to other addresses.
     fn transparent(at: &str) -> TcpListener {
         let at: SocketAddr = at.parse().unwrap();
         let domain = socket2::Domain::for_address(at);
@@ -139,7 +139,7 @@ mod tests {
             taken.read_exact(&mut read).unwrap();
             assert_eq!(&read, b"there");
             stream.read_exact(&mut read[..4]).unwrap();
-            // What is its own is not diverted.
+            // Connections to the source address itself are not diverted.
             let own = TcpListener::bind((source, 0)).unwrap();
             TcpStream::connect(own.local_addr().unwrap()).unwrap();
             own.accept().unwrap();

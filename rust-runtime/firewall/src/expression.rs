@@ -1,5 +1,5 @@
-//! A rule as the kernel takes it: expressions, of which each must hold for the next to be looked
-//! at, and a verdict. They are called as in `nft --debug=netlink`.
+//! A rule as the kernel takes it: expressions, each of which must match for the next to be evaluated, and a verdict.
+//! Their names are those of `nft --debug=netlink`.
 
 use std::net::IpAddr;
 
@@ -12,11 +12,11 @@ const TCP: u8 = 6;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 
-/// States of a connection, a bit for each.
+/// States of a connection, one bit each.
 pub(crate) const ESTABLISHED: u32 = 2;
 pub(crate) const RELATED: u32 = 4;
 
-/// One of the kernel's registers of a word each.
+/// One of the kernel's registers of one word each.
 #[derive(Debug, Clone, Copy)]
 struct Register(u32);
 
@@ -28,7 +28,7 @@ impl Register {
     }
 }
 
-/// What `meta` knows of a packet.
+/// Properties of a packet that `meta` loads.
 #[derive(Debug, Clone, Copy)]
 enum Meta {
     Protocol = 1,
@@ -37,7 +37,7 @@ enum Meta {
     L4Proto = 16,
 }
 
-/// What `ct` knows of a packet's connection.
+/// Properties of a packet's connection that `ct` loads.
 #[derive(Debug, Clone, Copy)]
 enum Ct {
     State = 0,
@@ -52,7 +52,7 @@ enum Header {
     Transport = 2,
 }
 
-/// A field of a packet: where it is in its header, and how long, in bytes.
+/// A field of a packet: its offset in the header, and its length, both in bytes.
 #[derive(Debug, Clone, Copy)]
 struct Field {
     header: Header,
@@ -98,19 +98,19 @@ enum Comparison {
     Neq = 1,
 }
 
-/// Expressions, one after the other.
+/// A sequence of expressions.
 #[derive(Debug, Default)]
 pub(crate) struct Rule(Attributes);
 
 impl Rule {
-    /// For IPv4 only.
+    /// Matches IPv4 only.
     pub(crate) fn ipv4() -> Self {
         Self::default()
             .meta(Meta::Protocol, FIRST)
             .eq(&IPV4.to_be_bytes())
     }
 
-    /// For packets from this address to any other one.
+    /// Matches packets from this address to any other.
     pub(crate) fn away_from(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(address) => {
@@ -158,14 +158,14 @@ impl Rule {
         self.tcp().payload(DPORT, FIRST).eq(&port.to_be_bytes())
     }
 
-    /// The connection is in one of these states.
+    /// Matches if the connection is in one of these states.
     pub(crate) fn ct_state(self, states: u32) -> Self {
         self.ct(Ct::State, None, FIRST)
             .bitwise(&states.to_ne_bytes())
             .neq(&[0; 4])
     }
 
-    /// The connection was begun to the range, and to its port where it has one.
+    /// Matches if the connection's original destination is in the range, and has its port if the range has one.
     pub(crate) fn ct_original_daddr(self, range: Range) -> Self {
         let to = self.original(Ct::DstIp, FIRST).within(range);
         match range.port {
@@ -174,19 +174,20 @@ impl Rule {
         }
     }
 
-    /// Where it is from is in the set.
+    /// Matches if the source address is in the set.
     pub(crate) fn saddr_in(self, set: &Set) -> Self {
         self.payload(SADDR, FIRST).lookup(set)
     }
 
-    /// Where it is from, and where to, are in the set.
+    /// Matches if the source and destination addresses are in the set.
     pub(crate) fn addresses_in(self, set: &Set) -> Self {
         self.payload(SADDR, FIRST)
             .payload(DADDR, FIRST.after(1))
             .lookup(set)
     }
 
-    /// Where it is from, and the protocol, address and port the connection was begun to, are in the set.
+    /// Matches if the source address, and the protocol, address and port of the connection's original destination, are
+    /// in the set.
     pub(crate) fn destination_in(self, set: &Set) -> Self {
         self.payload(SADDR, FIRST)
             .original(Ct::DstIp, FIRST.after(1))
@@ -203,7 +204,7 @@ impl Rule {
         self.verdict(0)
     }
 
-    /// The packet is given to a transparent socket on this port, of whatever address.
+    /// Passes the packet to a transparent socket on this port, whatever its address.
     pub(crate) fn tproxy(self, family: u8, port: u16) -> Self {
         let value = Attributes::default().number(1, FIRST.0);
         let to = Attributes::default().number(1, family.into());
@@ -211,14 +212,14 @@ impl Rule {
             .expression("tproxy", &to.number(3, FIRST.0))
     }
 
-    /// Who asks is told that it is not allowed, and need not wait for an answer.
+    /// Rejects the packet with an ICMP error, so that the sender need not wait for an answer.
     pub(crate) fn reject(self) -> Self {
         let (icmpx, prohibited) = (2, 3);
         let reason = Attributes::default().number(1, icmpx);
         self.expression("reject", &reason.bytes(2, &[prohibited]))
     }
 
-    /// As a message has them.
+    /// The expressions as attributes of a message.
     pub(crate) fn expressions(&self) -> &Attributes {
         &self.0
     }
@@ -303,7 +304,7 @@ impl Rule {
     }
 }
 
-/// As the kernel compares names.
+/// An interface's name as the kernel compares it.
 fn card(name: &str) -> [u8; 16] {
     let mut bytes = [0; 16];
     let length = name.len().min(15);

@@ -1,4 +1,4 @@
-//! The kernel's numbers of families of tables, and of what is said about tables.
+//! The kernel's numbers for families of tables, and for commands on tables.
 
 use crate::netlink::{CREATE, Command};
 

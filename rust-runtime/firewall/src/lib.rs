@@ -1,15 +1,15 @@
-//! Keeps the packs on a network of containers from each other, from their machine and from what
-//! is beyond it, but for what an invoker admits: the packs of one flare to each other, and each
-//! pack to its backend and, where its namespace may, to the internet.
+//! Isolates the packs on a network of containers from each other, from their machine and from everything beyond it,
+//! except for what an invoker admits: the packs of one flare to each other, and each pack to its backend and, if its
+//! namespace may, to the internet.
 //!
-//! One process serves one invoker and one network ([`serve`]): it puts tables of rules ([`ruleset`])
-//! into the kernel ([`table`]) whose sets ([`set`]) say who may reach whom ([`members`]). It talks to
-//! the kernel itself ([`netlink`]), since containers have no `nft`. The rules stay when it ends, and then
-//! nobody new is admitted; [`serve::Request::End`] removes them, and, if their network goes
-//! without that, the next one of these processes ([`stale`]).
+//! One process serves one invoker and one network ([`serve`]): it puts tables of rules ([`ruleset`]) into the kernel
+//! ([`table`]), whose sets ([`set`]) list who may reach whom ([`members`]). It talks to the kernel directly
+//! ([`netlink`]), since containers have no `nft`. The rules stay when the process ends; then no further packs are
+//! admitted. [`serve::Request::End`] removes the rules; if their network is removed without that, the next such process
+//! does ([`stale`]).
 //!
-//! Beside that it has what a program sends anywhere taken in by sockets of its own network namespace ([`divert`]), for
-//! whoever lets it through by himself.
+//! It can also divert everything that programs in a network namespace send elsewhere to sockets of that namespace
+//! ([`divert`]), for callers that relay it themselves.
 
 mod divert;
 mod expression;
@@ -32,23 +32,23 @@ pub use members::{Destination, Member, Protocol};
 pub use network_policy::{InvalidRange, NetworkPolicy, Range};
 pub use serve::{Answer, Request, serve};
 
-/// Why the firewall cannot do what it is asked to.
+/// Why the firewall cannot do as asked.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel refuses a change, or does not answer.
     #[error("the kernel refuses {what}: {reason}")]
     Kernel {
-        /// What was asked of it.
+        /// The operation.
         what: &'static str,
-        /// Its reason.
+        /// The kernel's reason.
         reason: std::io::Error,
     },
-    /// The invoker cannot be listened to.
+    /// The socket for the invoker failed.
     #[error("cannot serve on {path}: {reason}")]
     Socket {
-        /// Where.
+        /// The socket's path.
         path: String,
-        /// Why not.
+        /// The reason.
         reason: std::io::Error,
     },
 }

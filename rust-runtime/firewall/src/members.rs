@@ -1,11 +1,12 @@
-//! Who may reach whom: pure, from the members of the network to what the kernel's sets hold.
+//! Who may reach whom: computes the contents of the kernel's sets from the members of the network.
+//! Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
-/// What carries a connection.
+/// The transport protocol of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
@@ -27,11 +28,11 @@ impl Protocol {
 /// A port of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Destination {
-    /// How it is spoken to.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Where it is.
+    /// The server's address.
     pub address: Ipv4Addr,
-    /// Where it listens.
+    /// The port on which it listens.
     pub port: u16,
 }
 
@@ -42,7 +43,7 @@ pub struct Member {
     pub flare: String,
     /// Whether it may reach the internet.
     pub egress: bool,
-    /// What it may reach whatever that is: its backend.
+    /// What it may reach in any case: its backend.
     pub reach: Vec<Destination>,
 }
 
@@ -55,19 +56,20 @@ pub(crate) enum Entry {
     Egress(Ipv4Addr),
 }
 
-/// What has to change in the sets.
+/// A change of the sets.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
     pub(crate) removed: Vec<Entry>,
     pub(crate) added: Vec<Entry>,
 }
 
-/// By their addresses.
+/// The members, by their addresses.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Members(BTreeMap<Ipv4Addr, Member>);
 
 impl Members {
-    /// With this one at the address, or nobody; and what that changes.
+    /// Returns the members with this one at the address, or with none there, and the change that
+    /// this makes.
     pub(crate) fn with(&self, address: Ipv4Addr, member: Option<Member>) -> (Self, Change) {
         let before = self.entries(address);
         let mut next = self.clone();
@@ -83,7 +85,7 @@ impl Members {
         (next, change)
     }
 
-    /// Those in which the address is.
+    /// The entries that the address has in the sets.
     fn entries(&self, address: Ipv4Addr) -> BTreeSet<Entry> {
         let Some(member) = self.0.get(&address) else {
             return BTreeSet::new();

@@ -1,4 +1,4 @@
-//! For tests: a network namespace, in which the kernel's tables and cards are nobody else's.
+//! For tests: a network namespace with tables and interfaces of its own.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,8 +11,8 @@ use crate::stale;
 
 const INSIDE: &str = "BURST_TEST_NAMESPACE";
 
-/// Runs the test with this name once more, by itself in a namespace; whether this is that run. Who
-/// is not root is it in a user namespace.
+/// Runs the test with this name once more, alone, in a network namespace; returns whether this is
+/// that run. An ordinary user gets a user namespace as well.
 pub(crate) fn enter(test: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -38,7 +38,7 @@ pub(crate) fn add_card(name: &str) {
     assert!(Command::new("ip").args(add).status().unwrap().success());
 }
 
-/// Family and name of each, in order.
+/// The family and name of each table, sorted.
 pub(crate) fn tables() -> Vec<(u8, String)> {
     let kernel = Netlink::open().unwrap();
     let all = stale::tables(&kernel).unwrap().into_iter();

@@ -1,7 +1,8 @@
-//! Room in the kernel's table of neighbours: whom each network card has looked for on its network.
+//! Room in the kernel's neighbour (ARP) table: the hosts that each interface has looked up on its network.
 //!
-//! A machine has one such table for all containers, and where it is full nobody finds anybody. By default it has 1024
-//! places, which 33 containers take that all talk to each other, or one that looks for all of a large network.
+//! A machine has one such table for all containers, and when it is full no further neighbours are found. By default it
+//! has 1024 entries, which are taken by 33 containers that all talk to each other, or by one that looks up all of a
+//! large network.
 
 use std::fs;
 use std::io;
@@ -14,10 +15,11 @@ const IPV4: u8 = 2;
 const NAME: u16 = 1;
 const TABLE: &str = "arp_cache";
 
-/// How many there may be, and beyond how many those are forgotten that were not heard of for five seconds.
+/// The most entries, and the number beyond which the kernel drops those that were not heard from for five seconds.
 const LIMITS: [(&str, u16); 2] = [("gc_thresh3", 4), ("gc_thresh2", 3)];
 
-/// Makes room for so many, unless there is; never takes any away. Only on the machine's own network.
+/// Makes room for so many entries, unless there is enough; never reduces it. Works only in the machine's own network
+/// namespace.
 pub(crate) fn make_room(wanted: u32) -> io::Result<()> {
     for (limit, attribute) in LIMITS {
         if room(limit)? < wanted {
@@ -48,7 +50,7 @@ mod tests {
         ) {
             return;
         }
-        // Who is not root does not see the limits there.
+        // There an ordinary user does not see the limits.
         let unseen = room(LIMITS[0].0).is_err();
         assert!(unseen || make_room(0).is_ok());
         let attributes = Attributes::default()

@@ -1,5 +1,5 @@
-//! The kernel's nf_tables, by its own messages: `linux/netfilter/nf_tables.h`; and what it keeps of networks:
-//! `linux/rtnetlink.h`.
+//! The kernel's netlink messages for nf_tables (`linux/netfilter/nf_tables.h`) and for the network configuration
+//! (`linux/rtnetlink.h`).
 
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -16,29 +16,29 @@ const ERROR: u16 = 2;
 const DONE: u16 = 3;
 const NESTED: u16 = 0x8000;
 
-/// A request; one that asks for an answer; one for all there are.
+/// Flags: a request; a request for an acknowledgement; a request for all items.
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const DUMP: u16 = 0x300;
-/// What is dumped has changed meanwhile.
+/// The dumped items have changed since the dump began.
 const INTERRUPTED: u16 = 0x10;
-/// What is to be made, and at the end of what is there.
+/// Creates the item, and appends it to those that exist.
 pub(crate) const CREATE: u16 = 0x400;
 pub(crate) const APPEND: u16 = 0x800;
 
-/// The kernel answers at once.
+/// How long to wait for the kernel, which answers immediately.
 const ANSWER: Duration = Duration::from_secs(5);
 
-/// How often a dump is asked for that others' changes interrupt.
+/// How often a dump is tried that concurrent changes interrupt.
 const DUMPS: usize = 10;
 
-/// Attributes, one after the other.
+/// A sequence of attributes.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Attributes(Vec<u8>);
 
 impl Attributes {
     pub(crate) fn bytes(mut self, kind: u16, value: &[u8]) -> Self {
-        // A length is of 16 bits: callers keep to it.
+        // A length has 16 bits: callers keep to that.
         let length = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
         self.0.extend(length.to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
@@ -61,13 +61,13 @@ impl Attributes {
         self.bytes(kind | NESTED, &inner.0)
     }
 
-    /// As data are wrapped everywhere.
+    /// Adds a value in the nested attribute that wraps data everywhere.
     pub(crate) fn data(self, kind: u16, value: &[u8]) -> Self {
         self.nested(kind, &Attributes::default().bytes(1, value))
     }
 }
 
-/// Those of a message, by kind.
+/// The attributes of a message, each with its kind.
 pub(crate) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let header: [u8; 4] = *rest.first_chunk()?;
@@ -78,14 +78,14 @@ pub(crate) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
-/// What nf_tables is to do: the kind of the message that says so, and its flags.
+/// A command for nf_tables: the kind of its message, and its flags.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Command {
     pub(crate) kind: u16,
     pub(crate) flags: u16,
 }
 
-/// What the kernel does as a whole or not at all.
+/// A batch of messages that the kernel executes as a whole or not at all.
 #[derive(Debug)]
 pub(crate) struct Batch {
     messages: Vec<u8>,
@@ -104,7 +104,7 @@ impl Batch {
         batch
     }
 
-    /// One of nf_tables' messages, for a family of protocols.
+    /// Adds a message for nf_tables, for a family of protocols.
     pub(crate) fn push(&mut self, command: Command, family: u8, attributes: &Attributes) {
         let head = Head {
             kind: NF_TABLES << 8 | command.kind,
@@ -122,7 +122,7 @@ impl Batch {
         self.count += 1;
     }
 
-    /// Its bytes, and the number of the message that is answered last.
+    /// Returns the batch's bytes, and the number of the message that is answered last.
     fn finish(mut self) -> (Vec<u8>, u32) {
         let asked = self.count - 1;
         let flags = self.last + 6;
@@ -132,21 +132,21 @@ impl Batch {
     }
 }
 
-/// What a request begins with.
+/// The header of a request.
 #[derive(Debug, Default)]
 struct Head {
     kind: u16,
-    /// Beside that it is a request.
+    /// Flags besides that of a request.
     flags: u16,
     number: u32,
-    /// Of protocols.
+    /// The family of protocols.
     family: u8,
-    /// A part of the kernel's.
+    /// The subsystem of the kernel.
     resource: u16,
 }
 
 impl Head {
-    /// Of what a batch begins and ends with.
+    /// The header of the messages at the beginning and the end of a batch.
     fn around(kind: u16) -> Self {
         Self {
             kind,
@@ -155,7 +155,7 @@ impl Head {
         }
     }
 
-    /// Adds the request.
+    /// Appends the request.
     fn write(&self, to: &mut Vec<u8>, attributes: &Attributes) {
         let length = u32::try_from(20 + attributes.0.len()).unwrap_or(u32::MAX);
         to.extend(length.to_ne_bytes());
@@ -169,17 +169,17 @@ impl Head {
     }
 }
 
-/// A line to a part of the kernel.
+/// A netlink socket to one subsystem of the kernel.
 #[derive(Debug)]
 pub(crate) struct Netlink(Socket);
 
 impl Netlink {
-    /// To nf_tables.
+    /// Connects to nf_tables.
     pub(crate) fn open() -> io::Result<Self> {
         Self::to(NETFILTER)
     }
 
-    /// To what knows cards, addresses, routes and neighbours.
+    /// Connects to the subsystem of interfaces, addresses, routes and neighbours.
     pub(crate) fn of_routes() -> io::Result<Self> {
         Self::to(ROUTES)
     }
@@ -191,7 +191,7 @@ impl Netlink {
         Ok(Self(socket))
     }
 
-    /// One request by itself; whether the kernel did it.
+    /// Sends a single request, and returns the kernel's result.
     pub(crate) fn tell(&self, kind: u16, family: u8, attributes: &Attributes) -> io::Result<()> {
         let mut request = Vec::new();
         let head = Head {
@@ -210,7 +210,7 @@ impl Netlink {
         }
     }
 
-    /// Whether the kernel did it; the first reason if not.
+    /// Sends a batch; returns the first error if the kernel refuses it.
     pub(crate) fn run(&self, batch: Batch) -> io::Result<()> {
         let (messages, last) = batch.finish();
         self.0.send(&messages)?;
@@ -234,7 +234,7 @@ impl Netlink {
         }
     }
 
-    /// All there are, of every family.
+    /// Returns all items of a kind, of every family.
     pub(crate) fn dump(&self, kind: u16) -> io::Result<Vec<Dumped>> {
         for _ in 0..DUMPS {
             if let Some(all) = self.dump_once(kind)? {
@@ -244,7 +244,7 @@ impl Netlink {
         Err(ErrorKind::ResourceBusy.into())
     }
 
-    /// Nothing if what there is changed meanwhile.
+    /// Returns `None` if the items changed during the dump.
     fn dump_once(&self, kind: u16) -> io::Result<Option<Vec<Dumped>>> {
         let mut request = Vec::new();
         let head = Head {
@@ -285,14 +285,14 @@ impl Netlink {
     }
 }
 
-/// What a dump says of one thing.
+/// One item of a dump.
 #[derive(Debug)]
 pub(crate) struct Dumped {
     pub(crate) family: u8,
     pub(crate) attributes: Vec<u8>,
 }
 
-/// One of the kernel's.
+/// A message from the kernel.
 struct Message<'a> {
     kind: u16,
     flags: u16,
@@ -301,7 +301,7 @@ struct Message<'a> {
 }
 
 impl Message<'_> {
-    /// What one of the kind [`ERROR`] says, which is also how it says that all went well.
+    /// The result in a message of the kind [`ERROR`], by which the kernel also reports success.
     fn answer(&self) -> io::Result<()> {
         match i32::from_ne_bytes(*self.body.first_chunk().ok_or_else(cut)?) {
             0 => Ok(()),
@@ -310,7 +310,7 @@ impl Message<'_> {
     }
 }
 
-/// The next one of a datagram.
+/// Takes the next message of a datagram.
 fn next_message<'a>(rest: &mut &'a [u8]) -> io::Result<Option<Message<'a>>> {
     if rest.is_empty() {
         return Ok(None);

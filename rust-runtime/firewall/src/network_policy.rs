@@ -1,9 +1,9 @@
-//! What an invoker wants kept apart.
+//! What an invoker wants isolated.
 
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 
-/// Addresses that begin alike, and one of their ports or all.
+/// Addresses with a common prefix, and one of their ports or all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     address: Ipv4Addr,
@@ -23,7 +23,7 @@ impl Range {
     }
 }
 
-/// A text that is none.
+/// A text that is not a range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not ADDRESS[/BITS][:PORT], such as 10.0.0.0/8")]
 pub struct InvalidRange(String);
@@ -31,7 +31,7 @@ pub struct InvalidRange(String);
 impl FromStr for Range {
     type Err = InvalidRange;
 
-    /// `ADDRESS[/BITS][:PORT]`.
+    /// Parses `ADDRESS[/BITS][:PORT]`.
     fn from_str(text: &str) -> Result<Self, InvalidRange> {
         let refuse = || InvalidRange(text.to_owned());
         let (network, port) = match text.split_once(':') {
@@ -48,22 +48,22 @@ impl FromStr for Range {
     }
 }
 
-/// What is fenced in, and what is always open or closed.
+/// The network to isolate, and what is always open or closed.
 #[derive(Debug, Clone)]
 pub struct NetworkPolicy {
-    /// The tables' name: nobody else's on this machine.
+    /// The name of the tables, unique on this machine.
     pub name: String,
-    /// The network's card on this machine.
+    /// The network's interface on this machine.
     pub bridge: String,
-    /// Its addresses.
+    /// The network's addresses.
     pub network: Range,
-    /// How many neighbours the containers may have in all.
+    /// How many neighbours the containers may have in total.
     pub neighbours: u32,
-    /// The port by which the invoker orders packs about.
+    /// The packs' port on which the invoker controls them.
     pub control: u16,
-    /// What all may reach; on this machine only with a port.
+    /// What all packs may reach; on this machine only ranges with a port.
     pub open: Vec<Range>,
-    /// What is no part of the internet.
+    /// Ranges that are not part of the internet.
     pub closed: Vec<Range>,
 }
 

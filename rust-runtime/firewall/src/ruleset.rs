@@ -1,4 +1,5 @@
-//! The rules. In `nft`'s words, with `BRIDGE`, `NET` and `CONTROL` of the [`NetworkPolicy`]:
+//! The rules, in the notation of `nft`, with `BRIDGE`, `NET` and `CONTROL` of the
+//! [`NetworkPolicy`]:
 //!
 //! ```text
 //! table bridge NAME {          # from pack to pack
@@ -34,9 +35,9 @@
 //! }
 //! ```
 //!
-//! Where something is going is taken from the connection's beginning: that is what was allowed,
-//! also where the machine passes it on to another address. Packs cannot pretend to be others, as
-//! they may not make packets themselves.
+//! The destination is that of the connection's first packet: this is what was allowed, even if the
+//! machine forwards it to another address. Packs cannot impersonate others, as they may not send
+//! raw packets.
 
 use crate::expression::{ESTABLISHED, RELATED, Rule};
 use crate::kernel::{BRIDGE, INET};
@@ -44,7 +45,7 @@ use crate::network_policy::NetworkPolicy;
 use crate::script::{Chain, Hook, Script};
 use crate::set::{EGRESS, PAIRS, REACH, SETS};
 
-/// In place of those there are; the sets are empty.
+/// Replaces the tables; the sets are empty.
 pub(crate) fn replace(script: &mut Script<'_>, policy: &NetworkPolicy) {
     script.replace_table(BRIDGE);
     script.replace_table(INET);
@@ -54,7 +55,7 @@ pub(crate) fn replace(script: &mut Script<'_>, policy: &NetworkPolicy) {
     inet_forward(script, policy);
 }
 
-/// Packs send within their own network only, and nobody else does.
+/// Rules for packets between packs. Nothing else is bridged from their network or to it.
 fn bridge_forward(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let chain = Chain {
         family: BRIDGE,
@@ -74,7 +75,7 @@ fn bridge_forward(script: &mut Script<'_>, policy: &NetworkPolicy) {
     add(script, &chain, rules);
 }
 
-/// To the machine.
+/// Rules for packets to the machine.
 fn inet_input(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let chain = Chain {
         family: INET,
@@ -96,7 +97,7 @@ fn inet_input(script: &mut Script<'_>, policy: &NetworkPolicy) {
     add(script, &chain, rules);
 }
 
-/// To and from everything but the machine.
+/// Rules for packets to and from everything except the machine.
 fn inet_forward(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let chain = Chain {
         family: INET,
@@ -107,7 +108,8 @@ fn inet_forward(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let bridge = policy.bridge.as_str();
     let out = || Rule::default().oifname(bridge);
     let mut rules = vec![
-        // Where the kernel shows this chain what a bridge forwards, the other table has decided.
+        // If the kernel passes bridged packets through this chain, the other table has already
+        // decided.
         Rule::default().iifname(bridge).oifname(bridge).accept(),
         out().ct_state(ESTABLISHED | RELATED).accept(),
         out().drop(),

@@ -1,4 +1,4 @@
-//! What is done to the tables of one name, as in a file for `nft -f`: all of it or nothing.
+//! Changes to the tables of one name, as in a file for `nft -f`: all of them or none.
 
 use crate::expression::Rule;
 use crate::kernel::{DEL_TABLE, NEW_TABLE};
@@ -23,10 +23,10 @@ const NEW_ELEMENT: Command = Command {
 };
 const DEL_ELEMENT: Command = Command { kind: 14, flags: 0 };
 
-/// Elements of one message: the length of their list has 16 bits.
+/// The most elements of one message: the length of their list has 16 bits.
 const ELEMENTS: usize = 500;
 
-/// Where the kernel asks a chain.
+/// The point at which the kernel runs a chain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hook {
     Prerouting = 0,
@@ -62,7 +62,7 @@ impl<'a> Script<'a> {
     }
 
     pub(crate) fn replace_table(&mut self, family: u8) {
-        // There is one to be deleted as soon as one was made.
+        // Created first, so that there is a table to delete.
         self.push(NEW_TABLE, family, |table| table);
         self.delete_table(family);
         self.push(NEW_TABLE, family, |table| table);

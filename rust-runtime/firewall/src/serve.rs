@@ -1,4 +1,4 @@
-//! The invoker's line: requests as JSON, one in a line, each answered by a line.
+//! Requests from the invoker as JSON, one per line, each answered by a line.
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -18,39 +18,39 @@ use crate::network_policy::NetworkPolicy;
 use crate::stale;
 use crate::table::Table;
 
-/// Bytes of a request.
+/// The most bytes of a request.
 const LONGEST: u64 = 64 << 10;
-/// How long the invoker may take to come, which starts this process for itself.
+/// How long the invoker, which starts this process for itself, may take to connect.
 const COMING: Timespec = Timespec {
     tv_sec: 60,
     tv_nsec: 0,
 };
 
-/// What an invoker asks for.
+/// A request from the invoker.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Request {
-    /// The pack at this address is one of this flare from now on, and of no other.
+    /// The pack at this address belongs to this flare from now on, and to no other.
     Admit {
-        /// Where it is.
+        /// The pack's address.
         address: Ipv4Addr,
-        /// What it may.
+        /// The pack's rights.
         #[serde(flatten)]
         member: Member,
     },
-    /// The pack at this address may reach nothing.
+    /// The pack at this address may no longer reach anything.
     Exclude {
-        /// Where it is.
+        /// The pack's address.
         address: Ipv4Addr,
     },
-    /// There are no packs any more: the rules go.
+    /// There are no packs any more: removes the rules.
     End {},
 }
 
-/// Whether it was done.
+/// The result of a request.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Why not.
+    /// Why it failed, if it did.
     pub error: Option<String>,
 }
 
@@ -65,7 +65,7 @@ enum Refusal {
     Failed(#[from] Error),
 }
 
-/// Puts the rules in place, then serves one invoker on a socket with this name until it goes.
+/// Installs the rules, then serves one invoker on a socket at this path until it disconnects.
 pub fn serve(policy: &NetworkPolicy, path: &Path) -> Result<(), Error> {
     let broken = |reason| Error::Socket {
         path: path.display().to_string(),
@@ -73,7 +73,7 @@ pub fn serve(policy: &NetworkPolicy, path: &Path) -> Result<(), Error> {
     };
     let table = enclose(policy)?;
     let listener = UnixListener::bind(path).map_err(broken)?;
-    // The invoker is somebody else; the directory around it is for its eyes only.
+    // The invoker is another user; only that user can look into the directory.
     fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(broken)?;
     let invoker = await_invoker(&listener, &COMING).map_err(broken)?;
     let _ = fs::remove_file(path);
@@ -83,7 +83,7 @@ pub fn serve(policy: &NetworkPolicy, path: &Path) -> Result<(), Error> {
     .map_err(broken)
 }
 
-/// One that was killed meanwhile never comes.
+/// Waits for the invoker, but not for ever: it may have been killed since it started this process.
 fn await_invoker(listener: &UnixListener, patience: &Timespec) -> io::Result<UnixStream> {
     let mut waiting = [PollFd::new(listener, PollFlags::IN)];
     match poll(&mut waiting, Some(patience))? {
@@ -92,25 +92,26 @@ fn await_invoker(listener: &UnixListener, patience: &Timespec) -> io::Result<Uni
     }
 }
 
-/// With these rules, and none of who is gone, which might hold for this network by now.
+/// Installs these rules. First removes those of networks that no longer exist, which might apply to
+/// this one by now.
 fn enclose(policy: &NetworkPolicy) -> Result<Table, Error> {
     let kernel = Netlink::open().map_err(|reason| Error::Kernel {
         what: "to be talked to",
         reason,
     })?;
     if let Err(problem) = stale::remove(&kernel) {
-        // Of this network they are replaced anyway; those of others are the next one's to try.
+        // Those of this network are replaced anyway; the next process tries those of others again.
         eprintln!("burst-runtime: {problem}");
     }
     if let Err(problem) = neighbours::make_room(policy.neighbours) {
-        // Fewer may be enough, and who sets the machine's limits may have others in mind.
+        // Fewer may be enough, and the machine's administrator may have chosen other limits.
         eprintln!("burst-runtime: the kernel's table of neighbours keeps its size: {problem}");
     }
     Table::create(kernel, policy)
 }
 
-/// Until the invoker goes, or says more at once than it may: what follows could not be told from
-/// the rest of that.
+/// Answers requests until the invoker disconnects or sends one that is too long: the next request
+/// could not be told from the rest of that one.
 fn converse(
     invoker: &UnixStream,
     mut answer: impl FnMut(Request, &mut Members) -> Result<(), Refusal>,
@@ -197,11 +198,11 @@ mod tests {
         });
         let exclude = "{\"exclude\":{\"address\":\"10.0.0.1\"}}\n";
         invoker.write_all(exclude.as_bytes()).unwrap();
-        // The end of it would be a request.
+        // The end of the long line would be a valid request.
         let long = " ".repeat(usize::try_from(LONGEST).unwrap()) + exclude;
         invoker.write_all(long.as_bytes()).unwrap();
         let mut said = String::new();
-        // What it has not read is lost to it, as the line is cut.
+        // The connection is closed, so answers that were not read may be lost.
         let _ = invoker.read_to_string(&mut said);
         assert_eq!(serving.join().unwrap(), 1);
         assert!(said.starts_with("{\"error\":null}\n"), "{said}");

@@ -1,16 +1,16 @@
-//! The sets that say who may reach whom, and their elements.
+//! The sets that list who may reach whom, and their elements.
 
 use crate::kernel::{BRIDGE, INET};
 use crate::members::Entry;
 
-/// A set, by what the kernel knows it by.
+/// A set, as the kernel identifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Set {
     pub(crate) family: u8,
     pub(crate) name: &'static str,
-    /// By which rules of the same transaction name it.
+    /// The id by which rules of the same transaction refer to it.
     pub(crate) id: u32,
-    /// Bytes of a key.
+    /// The length of a key in bytes.
     pub(crate) key_length: u32,
 }
 
@@ -35,7 +35,7 @@ pub(crate) const EGRESS: Set = Set {
 pub(crate) const SETS: [Set; 3] = [PAIRS, REACH, EGRESS];
 
 impl Set {
-    /// The key of the element that stands for the entry, if it is of this set. Each part of a key
+    /// Returns the key of the element for this entry, if it belongs in this set. Each part of a key
     /// takes whole words.
     pub(crate) fn key(&self, entry: &Entry) -> Option<Vec<u8>> {
         match *entry {

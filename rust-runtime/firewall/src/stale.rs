@@ -1,5 +1,5 @@
-//! Rules that have outlived their network, as when an invoker was killed and its network removed.
-//! Those between packs go by addresses, and would hold for whichever network has them next.
+//! Removes rules that have outlived their network, as when an invoker was killed and its network
+//! removed. Those between packs match addresses, and would apply to the next network that has them.
 
 use std::io::{self, ErrorKind};
 
@@ -13,8 +13,8 @@ use crate::netlink::{Attributes, Batch, Netlink, attributes};
 const NAME: u16 = 1;
 const HANDLE: u16 = 4;
 
-/// Removes those of this machine's invokers; never one whose network is there, or that is not an
-/// invoker's.
+/// Removes stale tables of this machine's invokers; never a table whose network exists, or that is
+/// not an invoker's.
 pub(crate) fn remove(kernel: &Netlink) -> Result<(), Error> {
     remove_from(kernel).map_err(|reason| Error::Kernel {
         what: "to remove the rules of networks that are gone",
@@ -42,7 +42,7 @@ pub(crate) struct Table {
     handle: Vec<u8>,
 }
 
-/// All of the machine's.
+/// All tables of the machine.
 pub(crate) fn tables(kernel: &Netlink) -> io::Result<Vec<Table>> {
     let dumped = kernel.dump(GET_TABLE)?.into_iter();
     let read = dumped.filter_map(|table| {
@@ -58,8 +58,8 @@ pub(crate) fn tables(kernel: &Netlink) -> io::Result<Vec<Table>> {
     Ok(read.collect())
 }
 
-/// The card of an invoker's network, by the name of its tables, if they are an invoker's: it names
-/// both after itself (`PackNetwork.scala`).
+/// The interface of an invoker's network, derived from the name of a table, if that is an
+/// invoker's: an invoker names both after itself (`PackNetwork.scala`).
 fn bridge_of(table: &str) -> Option<String> {
     let owner = table.strip_prefix("burst-")?;
     let hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
@@ -76,7 +76,7 @@ fn exists(card: &str) -> io::Result<bool> {
     }
 }
 
-/// That one, and not another that its invoker, which is back, has made in its place meanwhile.
+/// Deletes exactly this table, and not one that its invoker, back again, has made since then.
 fn delete(kernel: &Netlink, table: &Table) -> io::Result<()> {
     let which = Attributes::default()
         .text(NAME, &table.name)

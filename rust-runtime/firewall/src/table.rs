@@ -16,7 +16,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// In place of those with the same name: nobody is admitted.
+    /// Replaces the tables with this name. No pack is admitted at first.
     pub(crate) fn create(kernel: Netlink, policy: &NetworkPolicy) -> Result<Self, Error> {
         let table = Self {
             kernel,
@@ -42,7 +42,7 @@ impl Table {
         })
     }
 
-    /// Everybody may reach everything again.
+    /// Removes the tables: everybody may reach everything again.
     pub(crate) fn remove(&self) -> Result<(), Error> {
         self.run("to remove the rules that kept packs apart", |script| {
             script.delete_table(BRIDGE);

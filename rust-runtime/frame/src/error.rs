@@ -16,7 +16,7 @@ pub enum FrameError {
         /// The columns of the table.
         columns: Vec<String>,
     },
-    /// A column of this type cannot be used for this.
+    /// A column's type does not fit its use.
     #[error("column `{column}` of type {found} cannot be a {role}: {allowed}")]
     Type {
         /// The column.
@@ -35,7 +35,7 @@ pub enum FrameError {
         column: String,
         /// How it is used: as a key or a value.
         role: &'static str,
-        /// How many there are.
+        /// How many nulls there are.
         nulls: usize,
     },
     /// A sum is too large for its type.
@@ -58,7 +58,7 @@ pub enum FrameError {
     /// A table's file could not be read.
     #[error("reading a table: {0}")]
     Data(#[from] DataError),
-    /// A table's file could not be written or is none.
+    /// A table's file could not be written, or has another format.
     #[error("the table in {path}: {source}")]
     File {
         /// The file.

@@ -15,7 +15,7 @@ struct Slice {
     starts: Vec<u32>,
 }
 
-/// Sends each worker the parts that belong to it: the first ones to worker 0, and as many to each.
+/// Sends each worker the parts that belong to it, the same number to each, beginning with worker 0.
 pub fn exchange(parts: &Partitions, burst: &BurstContext) -> Result<Received, FrameError> {
     let each = (parts.starts.len() - 1) / burst.burst_size() as usize;
     let slices = (0..burst.burst_size() as usize).map(|worker| {

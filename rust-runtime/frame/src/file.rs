@@ -54,7 +54,7 @@ fn failed(path: &str) -> impl Fn(ArrowError) -> FrameError {
     }
 }
 
-/// An object as something to read and seek in.
+/// An object that can be read and seeked in like a file.
 struct Object<'a> {
     location: &'a str,
     size: u64,

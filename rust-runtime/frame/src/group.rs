@@ -54,7 +54,7 @@ impl Aggregate {
     }
 }
 
-/// A row for each key of column `by`, with that key and the aggregates of all its rows, in the order given.
+/// Returns a row for each key of column `by`, with that key and the aggregates of all its rows, in the order given.
 ///
 /// Collective: all workers call it. Each aggregates its own rows first, so that no more than one row for each key
 /// is sent; then every key's rows go to one worker, chosen by the key's hash. The rows of the result are in no
@@ -81,7 +81,7 @@ pub fn group_by(
     renamed(&all.table, &names)
 }
 
-/// Gives all columns but the first these names.
+/// Renames all columns except the first.
 fn renamed(table: &RecordBatch, names: &[String]) -> Result<RecordBatch, FrameError> {
     let (key, values) = table.schema_ref().fields().split_at(1);
     let named = values.iter().zip(names);

@@ -9,7 +9,8 @@ pub fn hash(key: i64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// The part of a hash, of `parts`: by its upper half, so that the lower one differs within a part.
+/// Returns which of `parts` a hash belongs to, by its upper half, so that the lower half varies
+/// within a part.
 #[inline]
 pub fn part(hash: u64, parts: u32) -> u32 {
     (((hash >> 32) * u64::from(parts)) >> 32) as u32
@@ -18,14 +19,14 @@ pub fn part(hash: u64, parts: u32) -> u32 {
 /// A hash table from keys to the positions at which they were added, for one part after another.
 #[derive(Default)]
 pub struct HashIndex {
-    /// One more than the last position added at each hash; 0 where there is none.
+    /// One more than the last position added at each hash; 0 if there is none.
     heads: Vec<u32>,
     entries: Vec<Entry>,
 }
 
 struct Entry {
     key: i64,
-    /// One more than the entry added before this one at the same hash; 0 where there is none.
+    /// One more than the entry added before this one at the same hash; 0 if there is none.
     before: u32,
 }
 
@@ -47,7 +48,7 @@ impl HashIndex {
         hash(key) as usize & (self.heads.len() - 1)
     }
 
-    /// Adds a key, whether it is there or not; its position is the number of keys before it.
+    /// Adds a key, even if it is already present; its position is the number of keys before it.
     #[inline]
     pub fn add(&mut self, key: i64) {
         let head = self.head(key);
@@ -56,7 +57,7 @@ impl HashIndex {
         self.heads[head] = self.entries.len() as u32;
     }
 
-    /// All positions of a key, the last one first.
+    /// Returns all positions of a key, the last one first.
     #[inline]
     pub fn of(&self, key: i64) -> impl Iterator<Item = usize> {
         let mut next = self.heads[self.head(key)];

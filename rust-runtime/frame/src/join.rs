@@ -10,10 +10,10 @@ use arrow_select::take::take;
 use burst::BurstContext;
 use std::sync::Arc;
 
-/// The pairs of rows of `left` and `right` whose keys in column `on` are equal (an inner join).
+/// Returns the pairs of rows of `left` and `right` whose keys in column `on` are equal (an inner join).
 ///
-/// The result has the columns of `left`, then those of `right` but for `on`; one whose name `left` has too is called
-/// `<name>_right`. The rows are in no particular order.
+/// The result has the columns of `left`, then those of `right` except `on`; a column whose name `left` also has is
+/// called `<name>_right`. The rows are in no particular order.
 ///
 /// Collective: all workers call it. Every row goes to one worker, chosen by its key's hash, which joins it there; a key
 /// in very many rows makes that worker's share larger. Besides the result, two copies of both tables are in memory.
@@ -29,7 +29,7 @@ pub fn join(
 ) -> Result<RecordBatch, FrameError> {
     let rows = (left.num_rows() + right.num_rows()) as u64;
     let rows = *burst.all_reduce(rows, |a, b| a + b)?;
-    // Parts are counted by the rows of one table.
+    // The number of parts depends on the rows of one table.
     let each = partition::parts_of_a_worker(rows / 2, burst.burst_size());
     let parts = each * burst.burst_size();
     let distribute = |table: &RecordBatch| {

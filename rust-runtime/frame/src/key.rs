@@ -11,7 +11,7 @@ use arrow_array::{Array, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
 use std::borrow::Cow;
 
-/// The column of this name.
+/// Returns the column of this name.
 pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, FrameError> {
     let found = table.column_by_name(name);
     let schema = table.schema_ref();
@@ -23,7 +23,7 @@ pub fn column<'a>(table: &'a RecordBatch, name: &str) -> Result<&'a dyn Array, F
         })
 }
 
-/// Refuses a column with nulls.
+/// Rejects a column with nulls.
 pub fn without_nulls<'a>(
     array: &'a dyn Array,
     column: &str,
@@ -39,7 +39,8 @@ pub fn without_nulls<'a>(
     }
 }
 
-/// The keys in the order of the rows. Keys that are stored in 64 bits already are not copied.
+/// Returns the keys in the order of the rows. Keys that are already stored in 64 bits are not
+/// copied.
 pub fn keys<'a>(table: &'a RecordBatch, name: &str) -> Result<Cow<'a, [i64]>, FrameError> {
     let array = without_nulls(column(table, name)?, name, "key")?;
     Ok(match array.data_type() {

@@ -9,10 +9,10 @@ use arrow_select::take::take;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// More parts than this at a time would be more places to write to than a core keeps at hand.
+/// The most parts at a time; with more, a core would write to more places than it can keep at hand.
 const MOST_PARTS: u32 = 2048;
 
-/// Rows of a part whose hash table stays in a core's cache.
+/// Rows per part, few enough that its hash table stays in a core's cache.
 const ROWS_OF_A_PART: u64 = 4096;
 
 /// A table whose rows lie in the order of their parts.
@@ -24,7 +24,7 @@ pub struct Partitions {
 }
 
 impl Partitions {
-    /// The rows of some parts that follow each other, as parts of their own; shares the memory.
+    /// Returns the rows of consecutive parts as parts of their own; shares the memory.
     pub fn slice(&self, parts: Range<usize>) -> Self {
         let starts = &self.starts[parts.start..=parts.end];
         let first = starts[0];
@@ -36,7 +36,7 @@ impl Partitions {
     }
 }
 
-/// Into how many parts each worker's share of this many rows is best cut.
+/// Returns into how many parts to cut each worker's share of this many rows.
 pub fn parts_of_a_worker(rows: u64, workers: u32) -> u32 {
     let wanted = rows / u64::from(workers) / ROWS_OF_A_PART;
     let most = u64::from((MOST_PARTS / workers).max(1));
@@ -88,7 +88,7 @@ fn moved(column: &ArrayRef, positions: &[u32]) -> Result<ArrayRef, FrameError> {
         0 => data.data_type().primitive_width(),
         _ => None,
     };
-    // Plain values are read in their order and written to their parts, which is the faster way round.
+    // Fixed-width values without nulls are read in order and written to their parts, which is the faster way round.
     let values = match width {
         Some(1) => scattered::<u8>(&data, positions),
         Some(2) => scattered::<u16>(&data, positions),
@@ -125,7 +125,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Rows of one's own.
+    /// Wraps a worker's own rows.
     pub fn own(parts: Partitions) -> Self {
         Self {
             table: parts.table,
@@ -133,7 +133,7 @@ impl Received {
         }
     }
 
-    /// Puts together what several workers sent, of as many parts each.
+    /// Combines what several workers sent, in the same number of parts each.
     pub fn all(parts: Vec<Partitions>, worker: u32) -> Result<Self, FrameError> {
         let rows: usize = parts.iter().map(|parts| parts.table.num_rows()).sum();
         if u32::try_from(rows).is_err() {

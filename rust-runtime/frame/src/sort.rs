@@ -9,11 +9,11 @@ use burst::BurstContext;
 /// Keys each worker contributes to the sample; more make the workers' shares more even.
 const SAMPLES_PER_WORKER: usize = 1024;
 
-/// Bits by which rows are told apart in one pass over them.
+/// Bits of the key by which one pass sorts the rows.
 const DIGIT: u32 = 11;
 
-/// The rows in the order of their keys in column `by`: those of worker `w` in ascending order, and none above those of
-/// worker `w + 1`.
+/// Returns the rows in the order of their keys in column `by`: those of worker `w` in ascending order, and none above
+/// those of worker `w + 1`.
 ///
 /// Collective: all workers call it. The range of keys of each worker is determined from samples; rows of equal
 /// keys go to the same worker. They stay in the order of the workers they come from, and in the order they had there.
@@ -36,8 +36,8 @@ pub fn sort(
     Ok(take_record_batch(&received, &UInt32Array::from(order))?)
 }
 
-/// The keys that divide the workers' ranges: worker `w` takes the keys from splitter `w - 1` up to, but without,
-/// splitter `w`. Every worker gets the same.
+/// Determines the keys that divide the workers' ranges: worker `w` takes the keys from splitter `w - 1` up to, but not
+/// including, splitter `w`. Every worker gets the same splitters.
 fn agree_on_splitters(keys: &[i64], burst: &BurstContext) -> Result<Vec<i64>, FrameError> {
     let step = (keys.len() / SAMPLES_PER_WORKER).max(1);
     let sample: Vec<i64> = keys.iter().step_by(step).copied().collect();
@@ -51,8 +51,8 @@ fn agree_on_splitters(keys: &[i64], burst: &BurstContext) -> Result<Vec<i64>, Fr
     Ok(burst.broadcast(splitters, 0)?.to_vec())
 }
 
-/// The rows in the order of their keys, by radix: from the lowest digit of the keys to the highest, each pass keeping
-/// the order of the one before among equals.
+/// Returns the rows in the order of their keys, sorted by radix: from the lowest digit of the keys to the highest, each
+/// pass keeping the order of the one before among equals.
 fn order(keys: &[i64]) -> Vec<u32> {
     let (Some(&lowest), Some(&highest)) = (keys.iter().min(), keys.iter().max()) else {
         return Vec::new();

@@ -23,7 +23,7 @@ const SHAPES: [(u32, u32); 9] = [
     (8, 8),
 ];
 
-/// Numbers without a pattern, below `limit` and the same for the same seed.
+/// Pseudo-random numbers below `limit`, the same for the same seed.
 fn numbers(seed: u64, count: usize, limit: u64) -> Vec<i64> {
     let mut state = seed;
     let mut next = || {
@@ -43,7 +43,7 @@ fn table(keys: &[i64], name: &str, values: &[i64]) -> RecordBatch {
     RecordBatch::try_from_iter([("key", keys), (name, values), ("text", texts)]).unwrap()
 }
 
-/// The part of a table that a worker begins with; the second one has nothing.
+/// The part of a table that a worker begins with; the second worker has no rows.
 fn part(table: &RecordBatch, size: u32, worker: u32) -> RecordBatch {
     let (size, worker) = match (size, worker) {
         (1, _) => (1, 0),
@@ -60,7 +60,7 @@ fn part(table: &RecordBatch, size: u32, worker: u32) -> RecordBatch {
     table.slice(share.start as usize, (share.end - share.start) as usize)
 }
 
-/// Runs an operation on parts of tables, and gives each worker's result.
+/// Runs an operation on parts of tables, and returns each worker's result.
 fn run(
     (size, granularity): (u32, u32),
     tables: &[&RecordBatch],

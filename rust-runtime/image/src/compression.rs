@@ -1,4 +1,4 @@
-//! A layer's bytes, however they are packed.
+//! Decompression of layers.
 
 use std::io::{self, BufRead, Read};
 
@@ -8,7 +8,7 @@ use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::{Error, InvalidImage};
 
-/// The tar that a layer is.
+/// Returns a reader of a layer's tar, decompressed according to its media type.
 pub(crate) fn unpacked<'a>(
     layer: impl BufRead + 'a,
     kind: &str,
@@ -21,7 +21,7 @@ pub(crate) fn unpacked<'a>(
     })
 }
 
-/// Zstandard's frames, one after the other, of which some are for others to read.
+/// Consecutive Zstandard frames; skippable frames, which carry other data, are left out.
 struct Frames<R: BufRead> {
     layer: R,
     decoder: FrameDecoder,
@@ -37,7 +37,7 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    /// Whether what begins here is a frame of the layer's.
+    /// Begins the next frame. Returns false for a skippable frame, after skipping it.
     fn begin(&mut self) -> io::Result<bool> {
         match self.decoder.init(&mut self.layer) {
             Ok(()) => Ok(true),

@@ -1,4 +1,5 @@
-//! The documents of an image, as far as they matter here: the Open Container Initiative's image specification 1.1.
+//! The documents of an image, as far as they matter here, by version 1.1 of the Open Container Initiative's image
+//! specification.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{Error, InvalidImage};
 
-/// What an image is made for.
+/// The platform that an image is made for.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct Platform {
     pub(crate) os: String,
@@ -15,7 +16,7 @@ pub(crate) struct Platform {
 }
 
 impl Platform {
-    /// This machine's.
+    /// Returns this machine's platform.
     pub(crate) fn here() -> Self {
         let architecture = match std::env::consts::ARCH {
             "x86_64" => "amd64",
@@ -35,7 +36,7 @@ impl std::fmt::Display for Platform {
     }
 }
 
-/// A blob, and what it is.
+/// A reference to a blob: its type, digest and size.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Descriptor {
@@ -54,7 +55,7 @@ pub(crate) struct Index {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Manifest {
     pub(crate) config: Descriptor,
-    /// From the lowest.
+    /// From the lowest to the highest.
     pub(crate) layers: Vec<Descriptor>,
 }
 
@@ -65,14 +66,14 @@ pub(crate) struct Configuration {
     pub(crate) config: Option<Defaults>,
 }
 
-/// With what its containers are begun.
+/// The defaults for containers of the image.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Defaults {
     #[serde(rename = "Labels")]
     pub(crate) labels: Option<BTreeMap<String, String>>,
 }
 
-/// What a document says.
+/// Parses a document; `what` names it in errors.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, document: &[u8]) -> Result<T, Error> {
     let read = serde_json::from_slice(document);
     read.map_err(|reason| {

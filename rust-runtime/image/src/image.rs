@@ -1,4 +1,4 @@
-//! What of a layout is for this machine.
+//! Finds the image in a layout that is for this machine.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::document::{Configuration, Descriptor, Index, Manifest, Platform, read
 use crate::layout::Layout;
 use crate::{Error, InvalidImage};
 
-/// How deep indexes lie in each other, and how many there are.
+/// How deeply indexes may be nested, and how many there may be.
 const DEPTH: usize = 5;
 const INDEXES: usize = 100;
 
@@ -18,9 +18,9 @@ const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+j
 /// The one image of a layout that is for this machine.
 #[derive(Debug)]
 pub(crate) struct Image {
-    /// As which it is known: the digest of its manifest.
+    /// The digest of its manifest, by which the image is known.
     pub(crate) digest: String,
-    /// From the lowest.
+    /// From the lowest to the highest.
     pub(crate) layers: Vec<Descriptor>,
     pub(crate) labels: BTreeMap<String, String>,
 }
@@ -55,10 +55,10 @@ impl Image {
     }
 }
 
-/// For manifests that are for this machine, or do not say for which; each once.
+/// A search for manifests that are for this machine or name no platform; each is found once.
 struct Search<'a> {
     layout: &'a Layout,
-    /// Indexes that may still be read.
+    /// How many more indexes may be read.
     left: usize,
     found: Vec<Descriptor>,
 }
@@ -77,7 +77,7 @@ impl Search<'_> {
                     self.look_through(&self.layout.document(&descriptor)?, deeper)?;
                 }
                 MANIFEST | DOCKER_MANIFEST => self.keep(descriptor),
-                // Something else than an image.
+                // Not an image.
                 _ => {}
             }
         }

@@ -1,69 +1,69 @@
-//! What is wrong with an image.
+//! Reasons to reject an image.
 
 use std::path::PathBuf;
 
-/// See the module's documentation.
+/// Why an image is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidImage {
-    /// It lies on the disk in another way.
+    /// It is not an OCI image layout.
     #[error(
         "it is no OCI image layout: it has no file oci-layout, which `docker save` writes since Docker 25"
     )]
     NoLayout,
-    /// More than a root, or a layout, may have.
+    /// It has more files than a root or a layout may have.
     #[error("it has more than {0} files")]
     TooManyFiles(u64),
-    /// More than a root may have, in GiB.
+    /// It unpacks to more than a root may have, in GiB.
     #[error("it unpacks to more than {0} GiB")]
     TooManyBytes(u64),
-    /// A document that would fill the memory.
+    /// A document is too large to be read into memory.
     #[error("{0} is too large")]
     TooLarge(String),
-    /// A document that says something else than it should.
+    /// A document is not JSON of the expected form.
     #[error("{what} is unsound: {reason}")]
     Unsound {
-        /// Which.
+        /// The document.
         what: String,
-        /// Why.
+        /// What is wrong with it.
         reason: serde_json::Error,
     },
-    /// A blob that was changed or cut off.
+    /// A blob does not match its digest or size: it was changed or cut short.
     #[error("{0} is not what its digest says")]
     WrongDigest(String),
-    /// A blob that is named in another way.
+    /// A blob's digest is of an unknown kind.
     #[error("'{0}' is no digest by SHA-256 or SHA-512")]
     NoDigest(String),
-    /// Indexes that would be read for ever.
+    /// Its indexes are nested too deeply, or are too many.
     #[error("its indexes lie in each other without end")]
     EndlessIndexes,
-    /// All of it is for other machines.
+    /// It has no image for this machine's platform.
     #[error("it has nothing for {0}")]
     NothingFor(String),
-    /// Which of them is meant is not known.
+    /// It has several images for this machine's platform, so it is unknown which one is meant.
     #[error("it has several images for {0}: give a layout with one")]
     SeveralFor(String),
-    /// Its configuration names another machine.
+    /// Its configuration names another platform.
     #[error("it is for {platform}, and this machine is {here}")]
     OtherPlatform {
-        /// Which.
+        /// The platform that it names.
         platform: String,
-        /// This one.
+        /// This machine's platform.
         here: String,
     },
-    /// A layer that is packed in an unknown way.
+    /// A layer's media type is unknown.
     #[error("a layer is of the kind {0}")]
     LayerKind(String),
-    /// A layer after which there would be nothing.
+    /// A layer deletes its own root.
     #[error("a layer hides its own root")]
     HiddenRoot,
-    /// A name that leads elsewhere.
+    /// A name leads out of the root.
     #[error("'{0}' would leave its root")]
     OutsideRoot(String),
-    /// A layer whose files lie in what is a file itself, or a link.
+    /// A layer puts files below a path that is itself a file or a link.
     #[error("a layer goes through {}, which is no directory", .0.display())]
     NoDirectory(PathBuf),
-    /// A link whose target is not there.
+    /// A link has no target, or a hard link's target is missing or a directory.
     #[error("a link leads to nothing")]
     DeadLink,
 }

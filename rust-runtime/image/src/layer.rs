@@ -1,4 +1,5 @@
-//! A layer laid upon others: a tar, in which some names say what of the layers below is to go.
+//! Applies a layer on top of others: a tar, in which some names (whiteouts) delete what is in the
+//! layers below.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -9,19 +10,20 @@ use tar::{Archive, Entry, EntryType};
 use crate::tree::{Name, Tree};
 use crate::{Error, InvalidImage};
 
-/// Before the name of what is to go.
+/// The prefix of a whiteout, before the name of the entry that it deletes.
 const WHITEOUT: &[u8] = b".wh.";
 
-/// Of all that is in a directory.
+/// The whiteout of everything in a directory.
 const OPAQUE: &[u8] = b".wh..wh..opq";
 
-/// With this begins what only one file system makes something of.
+/// The prefix of names that only one file system (AUFS) gives a meaning; they are ignored.
 const OTHERS: &[u8] = b".wh..wh.";
 
-/// Bytes that may come of one layer; far more than what any file in it has is nothing but waste.
+/// The most bytes that are read of one decompressed layer; what exceeds the files it can have is
+/// only waste.
 const UNPACKED: u64 = 16 << 30;
 
-/// Lays it upon what is there.
+/// Applies a layer to the tree.
 pub(crate) fn apply(layer: impl Read, tree: &mut Tree) -> Result<(), Error> {
     tree.next_layer();
     let failed = || Error::read("a layer");
@@ -58,7 +60,7 @@ fn lay(entry: Entry<'_, impl Read>, tree: &mut Tree) -> Result<(), Error> {
             Some(target) => tree.hard_link(&name, &target),
             None => Err(InvalidImage::DeadLink.into()),
         },
-        // Devices and pipes, of which packs have their own.
+        // Devices and pipes are left out: packs have their own.
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Where the blobs of an image are: in a directory, or in a tar of it.
+//! The blobs of an image, in a directory or in a tar of one.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,17 +10,17 @@ use sha2::{Digest, Sha256, Sha512};
 use crate::document::Descriptor;
 use crate::{Error, InvalidImage};
 
-/// Bytes of a blob that is read into memory: an index, a manifest, a configuration.
+/// The most bytes of a blob that is read into memory: an index, a manifest or a configuration.
 const DOCUMENT: u64 = 4 << 20;
 
-/// Of a tar.
+/// The most files of a tar.
 const FILES: usize = 100_000;
 
-/// An image as it lies on the disk.
+/// An image layout on disk.
 #[derive(Debug)]
 pub(crate) enum Layout {
     Directory(PathBuf),
-    /// Where each file begins, and how long it is.
+    /// A tar, with the offset and the length of each file in it.
     Archive {
         path: PathBuf,
         files: HashMap<Vec<u8>, (u64, u64)>,
@@ -64,7 +64,7 @@ impl Layout {
         })
     }
 
-    /// A document that is not named by its digest.
+    /// Reads a document by its name, without checking a digest.
     pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
         let failed = || Error::read(name);
         let mut document = Vec::new();
@@ -76,13 +76,13 @@ impl Layout {
         }
     }
 
-    /// A document that is what its digest says.
+    /// Reads a document after checking it against its digest.
     pub(crate) fn document(&self, descriptor: &Descriptor) -> Result<Vec<u8>, Error> {
         self.blob(descriptor)?;
         self.read(&name_of(descriptor)?)
     }
 
-    /// A blob, once all of it has been read and is what its digest says.
+    /// Opens a blob after reading all of it to check its size and digest.
     pub(crate) fn blob(&self, descriptor: &Descriptor) -> Result<impl BufRead, Error> {
         let name = name_of(descriptor)?;
         let open = || self.file(&name).map_err(Error::read(name.as_str()));
@@ -117,7 +117,8 @@ const BUFFER: usize = 128 << 10;
 const SHA256: &str = "sha256:";
 const SHA512: &str = "sha512:";
 
-/// Of letters and digits: it leads nowhere else.
+/// Returns the path of a blob. Its digest is checked to have only letters and digits, so the path
+/// leads nowhere else.
 fn name_of(descriptor: &Descriptor) -> Result<String, Error> {
     let digest = descriptor.digest.as_str();
     let known = [(SHA256, 64), (SHA512, 128)].iter().any(|(kind, length)| {

@@ -1,12 +1,12 @@
-//! Unpacks an image of the Open Container Initiative's, so that packs can have it as their root.
+//! Unpacks an image of the Open Container Initiative (OCI), so that packs can use it as their root.
 //!
-//! An image is a layout (`oci-layout`, `index.json`, `blobs/`), as a directory or a tar of it, as `skopeo copy`,
-//! `docker buildx --output type=oci` and `docker save` write it. What of it is for this machine ([`image`]) is laid out
-//! layer by layer ([`layer`], [`tree`]) in a directory of its own, named by its digest ([`roots`]).
+//! An image is a layout (`oci-layout`, `index.json`, `blobs/`): a directory or a tar of one, as written by `skopeo
+//! copy`, `docker buildx --output type=oci` and `docker save`. The part of it for this machine ([`image`]) is laid out
+//! layer by layer ([`layer`], [`tree`]) in a directory of its own, named after its digest ([`roots`]).
 //!
-//! Whoever has made the image is not trusted: each blob is what its digest says, before anything of it is read
-//! ([`layout`]); nothing is written outside of the root, nothing but directories, files and links within it, without
-//! special bits, and no more than is allowed.
+//! The maker of an image is not trusted: each blob is checked against its digest before it is parsed or unpacked
+//! ([`layout`]); nothing is written outside the root, and within it only directories, files and links, without special
+//! mode bits and within limits.
 
 mod compression;
 mod document;
@@ -23,27 +23,27 @@ use std::path::PathBuf;
 pub use invalid_image::InvalidImage;
 pub use roots::{Unpacked, unpack};
 
-/// Why there is no root.
+/// Why an image could not be unpacked.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// It is the image that is at fault.
+    /// The image is invalid.
     #[error(transparent)]
     Image(#[from] InvalidImage),
-    /// It cannot be read, or is cut off.
+    /// The image cannot be read, or is cut short.
     #[error("{what} cannot be read: {reason}")]
     Read {
-        /// What of it.
+        /// The part of the image.
         what: String,
-        /// Why.
+        /// The cause.
         reason: io::Error,
     },
-    /// This machine cannot hold it.
+    /// The image cannot be written to this machine's disk.
     #[error("{path} cannot be made: {reason}")]
     Write {
-        /// What is in the way, or was to be there.
+        /// The path that is in the way, or could not be made.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: io::Error,
     },
 }

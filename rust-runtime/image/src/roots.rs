@@ -1,4 +1,4 @@
-//! The roots that were unpacked, each in a directory named by its digest.
+//! Unpacked roots, each in a directory named after its digest.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -15,29 +15,29 @@ use crate::layer;
 use crate::layout::Layout;
 use crate::tree::{Name, Tree};
 
-/// A root that is complete, and what its image says of it.
+/// A complete root, and labels of its image.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Unpacked {
-    /// Where.
+    /// The directory of the root.
     pub root: PathBuf,
-    /// Of the labels, those that begin with `burst.`.
+    /// The labels that begin with `burst.`.
     pub labels: BTreeMap<String, String>,
 }
 
-/// What is not complete yet.
+/// The name of a root that is not complete yet.
 const UNFINISHED: &str = "unfinished";
 
 const LABELS: &str = "burst.";
 
-/// What the runtime gives packs in place of what a root has there, if it has a file.
+/// Files that are mounted over in packs, for which the root must have a file there.
 const FILES: [&str; 2] = ["etc/hosts", "etc/resolv.conf"];
 
-/// Unpacks what of the image is for this machine into the directory, which is nobody else's, unless it is there
-/// already. All else that is in the directory goes, such as what one that was killed has left.
+/// Unpacks the image for this machine into a directory below `directory`, unless it is already there. Nobody else may
+/// use `directory`: everything else in it is removed, such as what a killed process has left.
 ///
 /// # Errors
-/// When the image is at fault, or this machine cannot hold it; then nothing is there.
+/// When the image is invalid, or cannot be written to this machine's disk; then no root is left.
 pub fn unpack(image: &Path, directory: &Path) -> Result<Unpacked, Error> {
     let layout = Layout::open(image)?;
     let image = Image::find(&layout)?;
@@ -52,7 +52,7 @@ pub fn unpack(image: &Path, directory: &Path) -> Result<Unpacked, Error> {
             renamed.map_err(Error::write(&root))
         });
         if finished.is_err() {
-            // The next one would remove it as well.
+            // If this fails, the next call removes it.
             let _ = fs::remove_dir_all(&unfinished);
         }
         finished?;
@@ -95,7 +95,7 @@ fn lay_out(layout: &Layout, image: &Image, target: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// On the disk, before it is taken for complete.
+/// Makes a root readable and flushes it to the disk, before it counts as complete.
 fn settle(root: &Path) -> io::Result<()> {
     fs::set_permissions(root, Permissions::from_mode(0o755))?;
     Ok(rustix::fs::syncfs(File::open(root)?)?)

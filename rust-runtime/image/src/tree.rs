@@ -1,4 +1,4 @@
-//! A root as it comes to be, layer upon layer. Nothing in it is ever followed.
+//! A root that is being unpacked, layer by layer. Links in it are never followed.
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -11,21 +11,21 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::{Error, InvalidImage};
 
-/// Of a root, layers below included that others hide.
+/// The most entries and bytes of a root, including those of lower layers that others hide.
 const ENTRIES: u64 = 500_000;
 const BYTES: u64 = 8 << 30;
 
-/// Everybody may read what is in it: packs have users of their own.
+/// Modes with which everybody may read a root, as packs have users of their own.
 const DIRECTORY: u32 = 0o755;
 const PROGRAM: u32 = 0o755;
 const FILE: u32 = 0o644;
 
-/// A path within a root: neither empty nor with `..` in it.
+/// A path within a root, neither empty nor with `..` in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name(Vec<OsString>);
 
 impl Name {
-    /// As a tar has it, from wherever it says; none for the root itself.
+    /// Reads a name from a tar, absolute or relative; none for the root itself.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<Self>, Error> {
         let parts = bytes.split(|byte| *byte == b'/');
         let parts: Vec<_> = parts.filter(|part| !matches!(*part, b"" | b".")).collect();
@@ -38,7 +38,7 @@ impl Name {
         Ok((!parts.is_empty()).then_some(Self(parts)))
     }
 
-    /// Where it is, and what it is called there.
+    /// Splits it into its directory and its name there.
     pub(crate) fn split(&self) -> (&[OsString], &OsStr) {
         match self.0.split_last() {
             Some((last, above)) => (above, last),
@@ -50,15 +50,15 @@ impl Name {
 #[derive(Debug)]
 pub(crate) struct Tree {
     root: PathBuf,
-    /// What the present layer has made.
+    /// The paths that the current layer has made.
     own: HashSet<PathBuf>,
-    /// How many there may still be.
+    /// How many more entries and bytes there may be.
     entries: u64,
     bytes: u64,
 }
 
 impl Tree {
-    /// In an empty directory.
+    /// Makes a tree in an empty directory.
     pub(crate) fn new(root: PathBuf) -> Self {
         Self {
             root,
@@ -93,7 +93,7 @@ impl Tree {
         let mut file = written.map_err(Error::write(&path))?;
         let left = self.bytes;
         let copied = io::copy(&mut contents.take(left + 1), &mut file);
-        // It may be either side that fails.
+        // Either side may have failed; both are reported as a failed write.
         let copied = copied.map_err(Error::write(&path))?;
         if copied > left {
             return Err(InvalidImage::TooManyBytes(BYTES >> 30).into());
@@ -107,17 +107,17 @@ impl Tree {
         let mode = if mode & 0o111 == 0 { FILE } else { PROGRAM };
         file.set_permissions(Permissions::from_mode(mode))?;
         let modified = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
-        // Some programs go by when a file was changed; what no clock can show is left as it is.
+        // Some programs depend on modification times; one that cannot be represented is left out.
         modified.map_or(Ok(()), |time| file.set_modified(time).or(Ok(())))
     }
 
-    /// Wherever it leads: nobody follows it but packs, for whom the root is theirs.
+    /// Makes a symbolic link, whatever its target: only packs follow it, for whom this is the root.
     pub(crate) fn link(&mut self, name: &Name, target: &[u8]) -> Result<(), Error> {
         let path = self.vacant(name)?;
         symlink(OsStr::from_bytes(target), &path).map_err(Error::write(path))
     }
 
-    /// Another name for what is there.
+    /// Makes another name for an existing file.
     pub(crate) fn hard_link(&mut self, name: &Name, target: &Name) -> Result<(), Error> {
         let (above, last) = target.split();
         let source = self.existing(above)?.join(last);
@@ -131,13 +131,13 @@ impl Tree {
         fs::hard_link(&source, &path).map_err(Error::write(path))
     }
 
-    /// What layers below have by this name goes.
+    /// Removes what lower layers have under this name.
     pub(crate) fn remove(&mut self, above: &[OsString], name: &OsStr) -> Result<(), Error> {
         let path = self.existing(above)?.join(name);
         self.delete_below(&path)
     }
 
-    /// What layers below have in this directory goes.
+    /// Removes what lower layers have in this directory.
     pub(crate) fn empty(&mut self, directory: &[OsString]) -> Result<(), Error> {
         let directory = self.existing(directory)?;
         self.empty_below(&directory)
@@ -152,7 +152,7 @@ impl Tree {
         Ok(())
     }
 
-    /// But for what this layer has made.
+    /// Deletes a path, except what this layer has made.
     fn delete_below(&self, path: &Path) -> Result<(), Error> {
         match self.own.contains(path) {
             true if is_directory(path) => self.empty_below(path),
@@ -161,7 +161,7 @@ impl Tree {
         }
     }
 
-    /// Where nothing is any more, in a directory.
+    /// Returns the path for a new entry, after deleting what was there.
     fn vacant(&mut self, name: &Name) -> Result<PathBuf, Error> {
         let path = self.path(name)?;
         delete(&path)?;
@@ -170,13 +170,14 @@ impl Tree {
         Ok(path)
     }
 
-    /// In a directory, which is made if there is none.
+    /// Returns the path of a name, after making missing directories above it.
     fn path(&mut self, name: &Name) -> Result<PathBuf, Error> {
         let (above, last) = name.split();
         Ok(self.existing(above)?.join(last))
     }
 
-    /// The directory by this name. A link is no directory, wherever it leads.
+    /// Returns the directory of this name, after making missing ones. A link is not a directory,
+    /// whatever its target.
     fn existing(&mut self, name: &[OsString]) -> Result<PathBuf, Error> {
         let mut path = self.root.clone();
         for part in name {
@@ -197,7 +198,7 @@ impl Tree {
         Ok(path)
     }
 
-    /// In place of anything else. Whether it is new to the layer.
+    /// Makes a directory in place of anything else. Returns whether it is new to the layer.
     fn make_directory(&mut self, path: PathBuf) -> Result<bool, Error> {
         delete(&path)?;
         self.count()?;
@@ -239,7 +240,7 @@ mod tests {
         tree.bytes = 10;
         let name = |text: &str| Name::read(text.as_bytes()).unwrap().unwrap();
         tree.file(&name("a"), 0, 0, &[1; 10][..]).unwrap();
-        // However much of it there is, no more than that is written.
+        // However long the input is, no more than this is written.
         let said = tree.file(&name("b"), 0, 0, io::repeat(0)).unwrap_err();
         assert!(said.to_string().contains("more than 8 GiB"), "{said}");
         assert!(fs::metadata(root.path().join("b")).unwrap().len() <= 1);

@@ -1,4 +1,4 @@
-//! Images as others make them, and as a hostile one does.
+//! Images as other tools make them, and hostile ones.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod layout;
@@ -20,7 +20,7 @@ fn mode(root: &Path, name: &str) -> u32 {
     found.permissions().mode() & 0o7777
 }
 
-/// Why it is not unpacked, after which nothing is left.
+/// Returns why an image is rejected, and checks that nothing is left of it.
 #[track_caller]
 fn refused(image: &Image) -> String {
     let directory = tempfile::tempdir().unwrap();
@@ -73,10 +73,10 @@ fn layers_are_laid_upon_each_other_however_they_are_packed() {
                 fs::read_link(root.join("lib")).unwrap(),
                 Path::new("usr/lib")
             );
-            // Packs, who are others, can read all of it.
+            // Packs run as other users and can read all of it.
             assert_eq!((mode(root, "etc/kept"), mode(root, "etc")), (0o644, 0o755));
             assert_eq!(mode(root, "usr/bin/tool"), 0o755);
-            // Where they find names.
+            // Packs have these files for names.
             assert_eq!(text(root, "etc/hosts") + &text(root, "etc/resolv.conf"), "");
         }
     }
@@ -151,7 +151,7 @@ fn what_is_written_is_harmless() {
         .file("open", 0o1777, "")
         .device("disk")
         .link("file", victim.to_str().unwrap())
-        // In place of the link, not of what it leads to.
+        // Replaces the link, not its target.
         .file("file", 0o644, "mine")
         .link("etc/resolv.conf", victim.to_str().unwrap())
         .link("away", outside.path().to_str().unwrap())
@@ -209,7 +209,7 @@ fn a_machine_s_own_is_chosen_from_several() {
     let directory = tempfile::tempdir().unwrap();
     let unpacked = unpack(image.path(), directory.path()).unwrap();
     assert_eq!(text(&unpacked.root, "a"), "mine");
-    // In an index of an index, as `docker buildx` writes it, and twice by two names.
+    // In a nested index, as `docker buildx` writes it, and listed twice.
     let inner = image.add_index(json!([foreign, mine]));
     image.index(json!([inner, mine]));
     assert_eq!(unpack(image.path(), directory.path()).unwrap(), unpacked);
@@ -225,7 +225,7 @@ fn a_machine_s_own_is_chosen_from_several() {
     }
     image.index(json!([deep]));
     assert!(refused(&image).contains("without end"));
-    // Few bytes that would be read a million times.
+    // Few bytes, but they would be read a million times.
     let mut wide = image.manifest_descriptor();
     for _ in 0..3 {
         wide = image.add_index(Value::Array(vec![wide; 100]));
@@ -251,7 +251,7 @@ fn an_image_is_unpacked_once_and_others_go() {
     let first = Image::of(&[Layer::new().file("a", 0o644, "first")], Packing::Gzip);
     let second = Image::of(&[Layer::new().file("a", 0o644, "second")], Packing::Gzip);
     let one = unpack(first.path(), directory.path()).unwrap();
-    // What a killed one has left, and what is no root at all.
+    // What a killed process has left, and something that is not a root.
     let unfinished = directory.path().join("unfinished");
     fs::create_dir_all(unfinished.join("usr")).unwrap();
     symlink("/", directory.path().join("link")).unwrap();

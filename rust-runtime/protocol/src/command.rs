@@ -1,4 +1,4 @@
-//! What the runtime asks of the program.
+//! Requests to the runtime, and its commands to the program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,52 +25,54 @@ pub struct RunPack {
     pub pack_sizes: Vec<u32>,
     /// The inputs of this pack's workers.
     pub inputs: Inputs,
-    /// What carries messages between packs.
+    /// The backend that carries messages between packs.
     pub backend: BackendConfig,
-    /// What packs of this flare prove their membership with.
+    /// The secret with which packs of this flare prove their membership.
     pub secret: Secret,
-    /// The address other packs reach this one at.
+    /// The address at which other packs reach this one.
     pub advertise: String,
-    /// When the flare must have ended.
+    /// The time by which the flare must have ended.
     pub deadline: Timestamp,
-    /// The group this flare is of: what its workers leave and the packs' connections are kept for
-    /// the next flare that names the same one.
+    /// The group the flare belongs to: its workers' state and the packs' connections are kept for the next flare that
+    /// names the same group.
     #[serde(default)]
     pub group: Option<String>,
     /// Start as soon as ready, without a `start` command (a flare with one pack).
     #[serde(default)]
     pub autostart: bool,
-    /// For how long the pack may run unless that is renewed; for ever where there is none. Milliseconds on the wire.
+    /// How long the pack may run unless the lease is renewed; without a lease there is no such limit. Milliseconds on
+    /// the wire.
     #[serde(default, with = "millis")]
     pub lease: Option<Duration>,
-    /// How many MiB the program may have, all workers of this pack together; none where the pack's container is held
-    /// to its memory.
+    /// The memory limit of the program in MiB, for all workers of this pack together; none if the pack's container
+    /// enforces a limit.
     #[serde(default)]
     pub memory: Option<u64>,
-    /// The details of this run for a function of OpenWhisk's.
+    /// The details of this run for an OpenWhisk function.
     #[serde(default)]
     pub invocation: Invocation,
-    /// Where its workers are in the flare's trace, if it has one.
+    /// The spans of its workers in the flare's trace, if it has one.
     #[serde(default)]
     pub trace: Option<WorkerSpans>,
-    /// Bytes that each worker may log; [`LOG_LIMIT`] where none are named.
+    /// How many bytes each worker may log; [`LOG_LIMIT`] by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_limit: Option<usize>,
 }
 
-/// The spans of a pack's workers: what a worker does joins its flare's trace by naming its span as the parent.
+/// The spans of a pack's workers. Whatever a worker does joins the flare's trace by naming the worker's span as its
+/// parent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSpans {
-    /// The trace: 32 hexadecimal digits.
+    /// The trace id: 32 hexadecimal digits.
     pub id: String,
-    /// Whether anybody exports it.
+    /// Whether the trace is sampled, and so exported.
     pub sampled: bool,
-    /// The span of each worker of the pack, in the order of their ids: 16 hexadecimal digits.
+    /// The span id of each worker of the pack, in the order of worker ids: 16 hexadecimal digits each.
     pub workers: Vec<String>,
 }
 
 impl WorkerSpans {
-    /// The trace context of the worker at `index` of its pack, as `traceparent` has it.
+    /// Returns the trace context of the worker at `index` in its pack, in the format of `traceparent`.
     pub fn traceparent(&self, index: usize) -> Option<String> {
         let sampled = u8::from(self.sampled);
         let span = self.workers.get(index)?;
@@ -78,8 +80,8 @@ impl WorkerSpans {
     }
 }
 
-/// The details of a run for a function of OpenWhisk's, by the names that its runtimes have for them (`activation_id`,
-/// `action_name`, …). A key of the API may be among them: no value is ever shown.
+/// The details of a run for an OpenWhisk function, under the names that OpenWhisk's runtimes use (`activation_id`,
+/// `action_name`, …). They may include an API key, so values are never printed.
 #[derive(Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Invocation(pub BTreeMap<String, String>);
@@ -94,21 +96,21 @@ impl fmt::Debug for Invocation {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidRun {
-    /// There can be no such packs.
+    /// `packSizes` is invalid.
     #[error(transparent)]
     PackSizes(#[from] burst_bcm::Error),
-    /// The pack is not one of them.
+    /// The pack is not in `packSizes`.
     #[error("pack {pack} is not one of the {packs} in packSizes")]
     NoSuchPack {
-        /// Its id.
+        /// The pack's id.
         pack: PackId,
-        /// How many there are.
+        /// How many packs there are.
         packs: u32,
     },
-    /// There is not one input for each worker.
+    /// The number of inputs differs from the number of workers.
     #[error("inputs.each has {inputs} inputs for {workers} workers")]
     Inputs {
-        /// How many there are.
+        /// How many inputs there are.
         inputs: usize,
         /// How many workers the pack has.
         workers: u32,
@@ -116,7 +118,7 @@ pub enum InvalidRun {
 }
 
 impl RunPack {
-    /// Why this request cannot be run, if so.
+    /// Checks that this request can be run.
     pub fn check(&self) -> Result<(), InvalidRun> {
         let topology = Topology::new(&self.pack_sizes)?;
         let workers = topology.pack_size(self.pack);
@@ -135,7 +137,7 @@ impl RunPack {
         }
     }
 
-    /// How many workers this pack has.
+    /// Returns how many workers this pack has.
     pub fn pack_size(&self) -> u32 {
         self.pack_sizes
             .get(self.pack.0 as usize)
@@ -143,17 +145,17 @@ impl RunPack {
             .unwrap_or(0)
     }
 
-    /// Bytes that each of its workers may log.
+    /// Returns how many bytes each of its workers may log.
     pub fn log_limit(&self) -> usize {
         self.log_limit.unwrap_or(LOG_LIMIT)
     }
 
-    /// The id of this pack's first worker.
+    /// Returns the id of this pack's first worker.
     pub fn first_worker(&self) -> u32 {
         self.pack_sizes.iter().take(self.pack.0 as usize).sum()
     }
 
-    /// The ids of this pack's workers.
+    /// Returns the ids of this pack's workers.
     pub fn workers(&self) -> Range<u32> {
         let first = self.first_worker();
         first..first.saturating_add(self.pack_size())
@@ -193,7 +195,7 @@ pub enum Inputs {
 }
 
 impl Inputs {
-    /// The input of the worker at `index` within its pack.
+    /// Returns the input of the worker at `index` within its pack.
     pub fn of(&self, index: usize) -> Option<&RawValue> {
         match self {
             Self::Shared(input) => Some(input),
@@ -202,18 +204,18 @@ impl Inputs {
     }
 }
 
-/// The first frame to an interpreter's launcher, which says hello once it has done this.
+/// The first frame to an interpreter's launcher, which sends its hello after handling it.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(tag = "command", rename = "init")]
 pub struct Init<'a> {
-    /// Where the package is, which is to be the working directory.
+    /// The directory of the package, which becomes the working directory.
     pub directory: &'a Path,
     /// The function's name.
     pub main: &'a str,
-    /// Whether what the package names is to be installed beside it, which others do not have then.
+    /// Whether to install the package's dependencies beside it; if so, no other pack uses the directory.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub installs: bool,
-    /// Why that cannot be, if so, for whoever wonders why the function cannot be loaded.
+    /// Why dependencies cannot be installed, if so, to explain why the function cannot be loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<&'a str>,
 }
@@ -222,20 +224,21 @@ pub struct Init<'a> {
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "command", rename_all = "lowercase")]
 pub enum Command {
-    /// Join the flare and say ready.
+    /// Join the flare and report ready.
     Run {
-        /// What every event of this run has to name: so that none is taken for one of another run.
+        /// The run number that every event of this run must carry, so that it is not mistaken for an event of another
+        /// run.
         run: u64,
         /// The flare.
         #[serde(flatten)]
         pack: Box<RunPack>,
     },
-    /// All packs are ready: let the workers go.
+    /// All packs are ready: start the workers.
     Start {
-        /// Where every pack's endpoint is, by pack id.
+        /// The endpoint of every pack, by pack id.
         endpoints: Vec<String>,
     },
-    /// Fail every blocked and further operation with this.
+    /// Fail all blocked and future operations with this error.
     Abort {
         /// The reason.
         error: Failure,
@@ -243,9 +246,9 @@ pub enum Command {
 }
 
 impl Command {
-    /// Reads one frame.
+    /// Parses one frame.
     pub fn parse(frame: &[u8]) -> Result<Self, serde_json::Error> {
-        // Raw inputs cannot pass through serde's tagged enums, so the tag is read on its own.
+        // Raw inputs cannot pass through serde's tagged enums, so the tag is read separately.
         #[derive(Deserialize)]
         #[serde(rename_all = "lowercase")]
         enum Name {

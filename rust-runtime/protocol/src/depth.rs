@@ -1,6 +1,7 @@
-//! How deeply JSON is nested, found without recursion and in whatever pieces it comes.
+//! Measures how deeply JSON is nested, without recursion and in pieces of any size.
 
-/// Follows JSON through its pieces. For anything else the result is unspecified.
+/// Tracks the nesting of JSON that arrives in pieces. For input that is not JSON the result is
+/// unspecified.
 #[derive(Debug, Default)]
 pub struct Depth {
     levels: usize,
@@ -9,12 +10,13 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Whether all of a text is nested at most so deeply.
+    /// Returns whether a complete text is nested at most `limit` levels deep.
     pub fn is_within(limit: usize, text: &[u8]) -> bool {
         Self::default().stays_within(limit, text)
     }
 
-    /// Whether it still is after this piece; not to be asked again once it is not.
+    /// Returns whether the text is still within `limit` after this piece. Must not be called again
+    /// once it has returned false.
     pub fn stays_within(&mut self, limit: usize, mut piece: &[u8]) -> bool {
         loop {
             if std::mem::take(&mut self.escaped) {

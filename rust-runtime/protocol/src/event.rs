@@ -1,4 +1,4 @@
-//! What a program and a pack report.
+//! The events that a program and a pack report.
 
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ impl LogStream {
     }
 }
 
-/// What a pack reports while it runs. `PackEnded` is always the last event.
+/// An event that a pack reports while it runs. `PackEnded` is always the last one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
 #[allow(
@@ -42,15 +42,15 @@ pub enum PackEvent {
         endpoint: Option<String>,
         at: Timestamp,
     },
-    /// The work function is entered.
+    /// The worker entered the work function.
     WorkerStarted { worker: u32, at: Timestamp },
-    /// The worker entered a phase of its own.
+    /// The worker entered a phase that its code names.
     Phase {
         worker: u32,
         name: String,
         at: Timestamp,
     },
-    /// Lines of output, with line feeds between them; of the pack itself where `worker` is none.
+    /// Lines of output, separated by line feeds; without a `worker`, output of the pack itself.
     Log {
         worker: Option<u32>,
         stream: LogStream,
@@ -69,7 +69,7 @@ pub enum PackEvent {
         error: Failure,
         at: Timestamp,
     },
-    /// Nothing more follows.
+    /// The pack has ended; no event follows.
     PackEnded {
         reusable: bool,
         error: Option<Failure>,
@@ -79,18 +79,18 @@ pub enum PackEvent {
     },
 }
 
-/// What a pack has sent to the others of its flare, as its program counts it: a broadcast once for each pack that it
-/// goes to.
+/// What a pack has sent to the other packs of its flare, as counted by its program: a broadcast counts once for each
+/// pack it goes to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// Messages.
+    /// The number of messages.
     pub messages: u64,
-    /// Bytes of their values.
+    /// The bytes of their values.
     pub bytes: u64,
 }
 
-/// The events of an output that the invoker gets in place of [`PackEvent::WorkerSucceeded`]: its text, in pieces, so
-/// that no component after the runtime has to hold one whole or to look into it.
+/// The events that carry an output to the invoker instead of [`PackEvent::WorkerSucceeded`]: its text in pieces, so
+/// that no component after the runtime has to hold a whole output or parse it.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 #[allow(
@@ -98,9 +98,9 @@ pub struct Traffic {
     reason = "the fields are described in docs/architecture/runtime.md"
 )]
 pub enum OutputEvent<'a> {
-    /// A piece; more follows.
+    /// A piece of an output; more follow.
     Output { worker: u32, text: Cow<'a, str> },
-    /// The last piece, or all of it.
+    /// The last piece of an output, or all of it.
     WorkerSucceeded {
         worker: u32,
         output: Cow<'a, str>,
@@ -116,19 +116,19 @@ pub enum OutputEvent<'a> {
     reason = "the fields are described in docs/architecture/program.md"
 )]
 pub enum ProgramEvent {
-    /// The program is up and waits for commands. What it speaks is the first version where it does not say; of
-    /// several the oldest, unless the runtime says another one.
+    /// The program is up and waits for commands. Without `versions` it speaks the first version; if it lists several,
+    /// it speaks the oldest unless the runtime names another.
     Hello {
         sdk: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         versions: Option<Versions>,
     },
-    /// A thread (of a worker, or of none) is about to end the process: by a signal or by `exit`.
+    /// A thread (a worker's or another one) is about to end the process, by a signal or by `exit`.
     Dying {
         worker: Option<u32>,
         signal: Option<i32>,
     },
-    /// Everything else is passed on.
+    /// Any other event, which is passed on.
     #[serde(untagged)]
     Pack(PackEvent),
 }
@@ -136,7 +136,7 @@ pub enum ProgramEvent {
 /// An event that a program sends, with the number of the run it belongs to.
 #[derive(Debug, Serialize)]
 pub struct OutgoingEvent<'a, E> {
-    /// As the `run` command gave it.
+    /// The number from the `run` command.
     pub run: u64,
     /// The event itself.
     #[serde(flatten)]
@@ -153,8 +153,7 @@ pub struct IncomingEvent {
     pub event: ProgramEvent,
 }
 
-/// All fields any event has. Raw outputs cannot pass through serde's tagged enums, so events are
-/// read through this.
+/// The fields of all events. Raw outputs cannot pass through serde's tagged enums, so events are read through this.
 #[derive(Deserialize)]
 struct Fields {
     event: String,
@@ -166,7 +165,7 @@ struct Fields {
     signal: Option<i32>,
     name: Option<String>,
     stream: Option<LogStream>,
-    // Its name in programs that were built with the first SDK.
+    // Programs that were built with the first SDK call it `line`.
     #[serde(alias = "line")]
     text: Option<String>,
     output: Option<Box<RawValue>>,
@@ -176,7 +175,7 @@ struct Fields {
     at: Option<Timestamp>,
 }
 
-/// Why fields are no event.
+/// Why the fields do not form an event.
 #[derive(Debug, thiserror::Error)]
 enum EventError {
     #[error("event `{event}` needs the field `{field}`")]

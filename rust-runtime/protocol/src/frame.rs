@@ -1,9 +1,9 @@
-//! How messages travel on the control socket: each is a frame, its length as a little-endian `u32` and then its bytes,
-//! which are JSON.
+//! The framing of messages on the control socket: each frame is the length of a message as a little-endian `u32`,
+//! followed by the message itself, which is JSON.
 
 use std::io::{self, Read};
 
-/// The bytes of a frame before its message.
+/// The bytes of a frame's header, before its message.
 pub const HEADER: usize = size_of::<u32>();
 
 /// The largest message from program to runtime: an output and its envelope.
@@ -12,23 +12,24 @@ pub const EVENT_LIMIT: usize = crate::OUTPUT_LIMIT + 64 * 1024;
 /// The largest message from runtime to program: all inputs of a pack.
 pub const COMMAND_LIMIT: usize = 64 * 1024 * 1024;
 
-/// The header of a message of this length, which is far below 4 GiB by the limits above.
+/// Returns the header for a message of this length, which the limits above keep far below 4 GiB.
 pub const fn header(length: usize) -> [u8; HEADER] {
     (length as u32).to_le_bytes()
 }
 
-/// Makes a frame of a message that was written behind room for the header. Allocates nothing: a dying process
-/// says its last words so.
+/// Fills in the header of a frame whose message follows the room reserved for it. Does not allocate, as a dying process
+/// sends its last event this way.
 pub fn seal(frame: &mut [u8]) {
     if let Some((head, message)) = frame.split_first_chunk_mut() {
         *head = header(message.len());
     }
 }
 
-/// Waits for the next message; none at the end of the stream. Two reads for each frame: `stream` is to be buffered.
+/// Waits for the next message and returns it; none at the end of the stream. Reads twice per frame, so `stream` should
+/// be buffered.
 ///
 /// # Errors
-/// Those of reading; and when the message is larger than `limit`, or cut short.
+/// When reading fails, or the message is larger than `limit` or cut short.
 pub fn read(stream: &mut impl Read, limit: usize) -> io::Result<Option<Vec<u8>>> {
     let mut head = [0; HEADER];
     match stream.read_exact(&mut head) {
@@ -46,8 +47,8 @@ pub fn read(stream: &mut impl Read, limit: usize) -> io::Result<Option<Vec<u8>>>
     Ok(Some(message))
 }
 
-/// Finds frames in what was read. They keep their headers, so that until a frame is whole nothing of it is
-/// taken, and what is left shows whether the stream ends within one.
+/// Returns a decoder that finds frames in a buffer. Frames keep their headers: nothing is consumed until a frame is
+/// complete, so the remaining bytes show whether the stream ended within a frame.
 #[cfg(feature = "codec")]
 pub fn decoder(limit: usize) -> tokio_util::codec::LengthDelimitedCodec {
     tokio_util::codec::LengthDelimitedCodec::builder()

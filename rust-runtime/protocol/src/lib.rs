@@ -7,7 +7,7 @@
 //! | runtime → program | [`Command`], and [`Init`] to interpreters | [frames](frame) |
 //! | program → runtime | [`ProgramEvent`], as [`OutgoingEvent`] and [`IncomingEvent`] | [frames](frame) |
 //!
-//! Golden copies of what the invoker sees, and of the names and numbers that both sides have, are in
+//! Golden copies of the messages that the invoker sees, and of the names and numbers that both sides share, are in
 //! `protocol/src/main/resources/golden/`; the Scala side reads the same files. The contract is in
 //! `docs/architecture/runtime.md` and `program.md`.
 
@@ -30,52 +30,52 @@ pub use versions::{InvalidVersions, PROGRAM, RUNTIME, VERSION_HEADER, VERSIONS_H
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
 
-/// The environment variable naming the descriptors of all control sockets of a program that runs several flares at once,
-/// with commas between them, each socket for one flare at a time. Absent where there is only [`CONTROL_FD`]'s.
+/// The environment variable naming the descriptors, separated by commas, of all control sockets of a program that runs
+/// several flares at once. Each socket serves one flare at a time. Absent if [`CONTROL_FD`] is the only one.
 pub const LANE_FDS: &str = "BURST_LANE_FDS";
 
 /// The environment variable naming the descriptor of a Unix socket that listens for other packs, if there is one.
 pub const LISTENER_FD: &str = "BURST_LISTENER_FD";
 
-/// Flares that may run on one program at once.
+/// How many flares may run on one program at once.
 pub const CONCURRENCY: usize = 200;
 
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// The longest line of a log; the rest of a longer one becomes the next.
+/// The longest line of a log in bytes; the rest of a longer one becomes the next line.
 pub const LINE: usize = 8 * 1024;
 
-/// What a worker may log in one flare that says nothing else ([`RunPack::log_limit`]), and a pack for itself at most:
-/// each line's bytes and [`LINE_COST`].
+/// How many bytes a worker may log in a flare that sets no other limit ([`RunPack::log_limit`]), and the most that a
+/// pack itself may log. Each line counts its bytes and [`LINE_COST`].
 pub const LOG_LIMIT: usize = 1024 * 1024;
 
-/// Bytes a line of a log counts beside those it has: about what it takes of everybody's room and time.
+/// Bytes that each line of a log counts in addition to its own: about what it costs in memory and time along the way.
 pub const LINE_COST: usize = 64;
 
-/// Phases of one worker.
+/// The most phases that one worker can report.
 pub const PHASES: u32 = 1000;
 
-/// Bytes of a phase's name.
+/// The longest name of a phase, in bytes.
 pub const PHASE_NAME: usize = 200;
 
-/// Bytes of a failure's message.
+/// The longest message of a failure, in bytes.
 pub const MESSAGE: usize = 4 * 1024;
 
-/// Bytes of the name of a failure's operation.
+/// The longest name of a failure's operation, in bytes.
 pub const OPERATION_NAME: usize = 200;
 
 /// The operation of failures that happen while the user's function runs.
 pub const WORK: &str = "work";
 
-/// The operations of an invoker that brings up a pack. They tell whose fault a failed start is, the machine's or the
-/// program's: no program may name them.
+/// The operations of an invoker that starts a pack. They show whether the machine or the program is to blame for a
+/// failed start, so no program may name them.
 pub const START_STEPS: [&str; 4] = ["fetch", "create", "init", "schedule"];
 
-/// How deeply a worker's output may be nested: what reads it, on its way or at its end, may do so by recursion.
+/// How deeply a worker's output may be nested: its readers, on the way or at the end, may be recursive.
 pub const OUTPUT_DEPTH: usize = 256;
 
-/// A message of serde's without the value it quotes: inputs may be secret.
+/// Removes the quoted value from an error message of serde's, as inputs may be secret.
 pub fn without_values(message: &str) -> String {
     let quoting = ["invalid type: ", "invalid value: ", "unknown variant "];
     let found = quoting

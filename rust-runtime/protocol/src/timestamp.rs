@@ -1,4 +1,4 @@
-//! Moments, as they are told from one process to another.
+//! Timestamps that processes exchange.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,28 +10,28 @@ use serde::{Deserialize, Serialize};
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// By the machine's clock.
+    /// Returns the current time by the machine's clock.
     pub fn now() -> Self {
         SystemTime::now().into()
     }
 
-    /// This many microseconds after the epoch.
+    /// Makes a timestamp of microseconds since the epoch.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// How many microseconds it is after the epoch.
+    /// Returns the microseconds since the epoch.
     pub const fn as_micros(self) -> u64 {
         self.0
     }
 
-    /// How long before or after the other it is.
+    /// Returns the time between the two, whichever is earlier.
     pub const fn distance(self, other: Self) -> Duration {
         Duration::from_micros(self.0.abs_diff(other.0))
     }
 
-    /// The same time on the monotonic clock. To be converted once, as soon as a deadline is known: from then on it does
-    /// not move when the machine's clock is set.
+    /// Converts it to the monotonic clock. A deadline should be converted once, as soon as it is known: from then on,
+    /// setting the machine's clock does not move it.
     pub fn due(self) -> Instant {
         const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
         let left = SystemTime::from(self).duration_since(SystemTime::now());
@@ -40,7 +40,7 @@ impl Timestamp {
 }
 
 impl From<SystemTime> for Timestamp {
-    /// The epoch where it is earlier.
+    /// Times before the epoch become the epoch.
     fn from(time: SystemTime) -> Self {
         let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
         Self(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))

@@ -1,25 +1,27 @@
-//! Which versions of a protocol an end speaks.
+//! The versions of a protocol that each end speaks.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Between invoker and runtime. The header [`VERSIONS_HEADER`] of a request lists the invoker's versions,
-/// [`VERSION_HEADER`] of the answer names the one that the runtime has chosen. Without the header it is version 1.
+/// The versions of the protocol between invoker and runtime. The header [`VERSIONS_HEADER`] of a request lists the
+/// invoker's versions, [`VERSION_HEADER`] of the response names the one that the runtime has chosen. A request without
+/// the header uses version 1.
 pub const RUNTIME: Versions = Versions::only(1);
 
-/// Between runtime and program: the runtime's, and those of the SDK that a program is built with, which says them in
-/// its hello.
+/// The versions of the protocol between runtime and program: the runtime's, and those of the SDK that a program is
+/// built with, which sends them in its hello.
 pub const PROGRAM: Versions = Versions::only(1);
 
-/// What the invoker speaks, such as `1-3`.
+/// The header with the versions that the invoker speaks, such as `1-3`.
 pub const VERSIONS_HEADER: &str = "burst-versions";
 
-/// What the runtime has taken of that, such as `2`.
+/// The header with the version that the runtime has chosen, such as `2`.
 pub const VERSION_HEADER: &str = "burst-version";
 
-/// The versions of a protocol that one end speaks: from the oldest to the newest. On the wire `1-3`, or one by itself.
+/// The versions of a protocol that one end speaks, from the oldest to the newest. On the wire `1-3`, or a single
+/// number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Versions {
@@ -33,7 +35,7 @@ pub struct Versions {
 pub struct InvalidVersions;
 
 impl Versions {
-    /// One version.
+    /// Makes a range of one version.
     #[must_use]
     pub const fn only(version: u32) -> Self {
         Self {
@@ -42,20 +44,20 @@ impl Versions {
         }
     }
 
-    /// The newest that both ends speak, if there is one.
+    /// Returns the newest version that both ends speak, if there is one.
     #[must_use]
     pub fn common(self, others: Self) -> Option<u32> {
         let version = self.newest.min(others.newest);
         (version >= self.oldest.max(others.oldest)).then_some(version)
     }
 
-    /// Whether all of them are older than those of the other end.
+    /// Returns whether all of them are older than those of the other end.
     #[must_use]
     pub fn are_older(self, others: Self) -> bool {
         self.newest < others.oldest
     }
 
-    /// As sentences have them: `version 2`, `versions 1 to 3`.
+    /// Formats them for messages: `version 2`, `versions 1 to 3`.
     #[must_use]
     pub fn named(self) -> String {
         if self.oldest == self.newest {

@@ -1,6 +1,6 @@
-//! The golden copies of the wire's messages, which the Scala side reads as well, survive these
-//! types unchanged; and there is one of each. So do those of the names and numbers that both sides
-//! have.
+//! Checks that the golden copies of wire messages, which the Scala side reads as well, pass through
+//! these types unchanged, that there is one of each event, and that the names and numbers shared by
+//! both sides match their golden copy.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeSet;
@@ -43,7 +43,7 @@ fn survives<T: Serialize + DeserializeOwned>(name: &str, text: &str) -> T {
     read
 }
 
-/// The names that an enum's variants have on the wire: what its `Deserialize` says it expects.
+/// Returns the names of an enum's variants on the wire, as its `Deserialize` lists them.
 fn variants<E: DeserializeOwned>() -> &'static [&'static str] {
     struct Expected<'a>(&'a mut &'static [&'static str]);
 
@@ -76,7 +76,7 @@ fn variants<E: DeserializeOwned>() -> &'static [&'static str] {
     variants
 }
 
-/// All events by their names, of which the compiler misses none.
+/// Defines the names of all events; the compiler rejects a list with one missing.
 macro_rules! names_of_events {
     ($($event:ident: $name:literal,)*) => {
         const EVENTS: &[&str] = &[$($name),*];

@@ -9,10 +9,10 @@ use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, Addres
 
 use crate::kernel_network::{Message, change};
 
-/// The number of the loopback, the first card of every namespace.
+/// The index of the loopback, the first interface of every namespace.
 pub(crate) const LOOPBACK: u32 = 1;
 
-/// Makes it one of the loopback's, which it may be already.
+/// Adds the address to the loopback, which may have it already.
 pub(crate) fn add(address: IpAddr) -> io::Result<()> {
     let flags = NLM_F_CREATE | NLM_F_REPLACE;
     change(Message::NewAddress(of_loopback(address)), flags)
@@ -29,7 +29,7 @@ fn of_loopback(address: IpAddr) -> AddressMessage {
         IpAddr::V4(_) => (AddressFamily::Inet, 32),
         IpAddr::V6(_) => (AddressFamily::Inet6, 128),
     };
-    // It is used at once: nobody else can have it.
+    // Usable immediately: nobody else can have the address.
     message.header.flags = AddressHeaderFlags::Nodad;
     message.attributes = vec![
         AddressAttribute::Local(address),

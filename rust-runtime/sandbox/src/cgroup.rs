@@ -1,8 +1,8 @@
-//! Control groups: what a pack may have of the machine, counted for all its processes together.
+//! Control groups limit the machine's resources for all of a pack's processes together.
 //!
-//! A pack's group is made below that of its shim, so that what holds the shim holds the pack as well; in
-//! version 2, where a group with processes may have none below it, beside the shim's or wherever above it
-//! controllers are handed on. Process 1 is let in by the shim, which is never in it.
+//! A pack's group is made below its shim's, so that the shim's limits hold for the pack as well. In version 2 a group
+//! with processes may have none below it: there it is made beside the shim's group, or at the nearest level above that
+//! delegates controllers. The shim, which is never in the group, moves process 1 into it.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -18,20 +18,20 @@ use crate::hierarchy::{Hierarchies, Version};
 use crate::spec::Limits;
 use crate::{Error, Refusal};
 
-/// Removed with what it was made for.
+/// A pack's control group. Removed when dropped.
 #[derive(Debug)]
 pub(crate) struct ControlGroup {
     version: Version,
-    /// One in version 2, one for each hierarchy in version 1.
+    /// One directory in version 2, one for each hierarchy in version 1.
     directories: Vec<PathBuf>,
-    /// `cgroup.procs` of each, by which processes enter, until one has.
+    /// `cgroup.procs` of each, through which a process enters; empty once one has.
     procs: Vec<File>,
-    /// The process that has entered before the pack's, so that the kernel is prepared.
+    /// The process that enters before the pack's, so that the kernel is prepared.
     warm_up: Option<Pid>,
 }
 
 impl ControlGroup {
-    /// Nobody is in it.
+    /// Makes an empty group.
     pub(crate) fn create(
         hierarchies: &Hierarchies,
         name: &str,
@@ -65,11 +65,11 @@ impl ControlGroup {
         Ok(cgroup)
     }
 
-    /// Lets the kernel begin to prepare for somebody to enter, which takes it 5 to 20 ms where nobody has lately: it
-    /// waits until each processor has seen that it does. For a process with one thread.
+    /// Makes the kernel begin its preparations for a process to enter. They take 5 to 20 ms if no process has entered
+    /// lately, as the kernel waits until each processor has taken notice. For a process with one thread.
     ///
     /// # Errors
-    /// When no process can be made.
+    /// When no process can be forked.
     pub(crate) fn prepare(&mut self) -> io::Result<()> {
         // SAFETY: this process has no other thread that could hold a lock, and its copy only writes and ends.
         match unsafe { libc::fork() } {
@@ -86,12 +86,12 @@ impl ControlGroup {
         }
     }
 
-    /// Lets a process in, which starts others only later.
+    /// Moves a process into the group. It must not have started others yet.
     pub(crate) fn admit(&mut self, process: Pid) -> Result<(), Error> {
         let number = process.as_raw_nonzero().to_string();
         for (file, directory) in self.procs.iter_mut().zip(&self.directories) {
             match file.write_all(number.as_bytes()) {
-                // It has ended, so that there is nobody to hold to anything.
+                // The process has ended: there is nothing to limit.
                 Err(reason) if Errno::from_io_error(&reason) == Some(Errno::SRCH) => {}
                 entered => entered.map_err(|reason| Error::ControlGroup {
                     path: directory.clone(),
@@ -103,21 +103,21 @@ impl ControlGroup {
         Ok(())
     }
 
-    /// Waits for the process that was to enter before anybody else.
+    /// Waits for the process of [`prepare`](Self::prepare).
     pub(crate) fn reap_warm_up(&mut self) {
         if let Some(warm_up) = self.warm_up.take() {
-            // A signal that interrupts is one that ends this process.
+            // A signal that interrupts this ends the whole process.
             let _ = waitpid(Some(warm_up), WaitOptions::empty());
         }
     }
 
-    /// Other limits from now on.
+    /// Applies other limits.
     pub(crate) fn change(&self, limits: &Limits) -> Result<(), Error> {
         if self.version == Version::Two
             && let Some(used) = self.used()
             && used > limits.memory.into()
         {
-            // The kernel would kill.
+            // The kernel would kill processes.
             return Err(in_use(limits));
         }
         for setting in cgroup_files::of(self.version, limits) {
@@ -130,14 +130,14 @@ impl ControlGroup {
         Ok(())
     }
 
-    /// Whether the kernel has killed a process here because there was no memory left to it.
+    /// Whether the kernel has killed a process in the group because it ran out of memory.
     pub(crate) fn has_run_out_of_memory(&self) -> bool {
         self.find(&["memory.events", "memory.oom_control"])
             .and_then(|file| number(&file, "oom_kill "))
             .is_some_and(|kills| kills > 0)
     }
 
-    /// What of the group the pack is shown, and where: as read-only as all else.
+    /// The directories of the group that the pack sees, and where: read-only, like everything else.
     pub(crate) fn shown(&self) -> Vec<(PathBuf, &'static str)> {
         let marks: &[(&str, &'static str)] = match self.version {
             Version::One => &[
@@ -152,7 +152,7 @@ impl ControlGroup {
         shown.collect()
     }
 
-    /// Once all that were in it are gone.
+    /// Removes the group; waits up to 25 s for its processes to end.
     pub(crate) fn remove(&mut self) -> Result<(), Error> {
         self.reap_warm_up();
         let deadline = Instant::now() + GONE;
@@ -166,7 +166,7 @@ impl ControlGroup {
         Ok(())
     }
 
-    /// MiB in use, without what the kernel can take back at once.
+    /// MiB in use, without memory that the kernel can reclaim at any time.
     fn used(&self) -> Option<u64> {
         let current = self.find(&["memory.current"])?;
         let current: u64 = fs::read_to_string(current).ok()?.trim().parse().ok()?;
@@ -181,9 +181,9 @@ impl ControlGroup {
                 false => Err((setting.file.into(), ErrorKind::NotFound.into())),
             };
         };
-        // Not created, should it be gone.
+        // In a control group no file is created, should this one be missing.
         let written = fs::write(&file, &setting.value).or_else(|error| match &setting.first {
-            // What comes first depends on whether it becomes more or less.
+            // Which file must be written first depends on whether the limit grows or shrinks.
             Some((first, value)) if error.kind() == ErrorKind::InvalidInput => {
                 let first = self.find(&[*first]).unwrap_or_default();
                 fs::write(first, value).and_then(|()| fs::write(&file, &setting.value))
@@ -206,8 +206,8 @@ impl Drop for ControlGroup {
     }
 }
 
-/// Removes the groups whose name begins so, and counts them. Processes there are those of shims that were killed,
-/// and are on their way out.
+/// Removes the groups whose names begin with the prefix, and returns how many. Processes still in them are those of
+/// killed shims, and about to end.
 pub(crate) fn remove_all(hierarchies: &Hierarchies, prefix: &str) -> Result<usize, Error> {
     let deadline = Instant::now() + GONE;
     let mut names = std::collections::BTreeSet::new();
@@ -251,8 +251,8 @@ fn in_use(limits: &Limits) -> Error {
     Refusal::InUse(limits.memory).into()
 }
 
-/// How long those who were killed may take to go, for which they need a processor: less than an invoker waits for whoever
-/// removes groups.
+/// How long killed processes, which need a processor for it, may take to end: less than an invoker waits for the
+/// removal of groups.
 const GONE: Duration = Duration::from_secs(25);
 
 #[cfg(test)]
@@ -267,7 +267,7 @@ mod tests {
         files: 100,
     };
 
-    /// As the kernel would show one, where these are all files that it has.
+    /// A control group as the kernel would show it, with no other files than these.
     fn cgroup(directory: &Path, files: &[(&str, &str)]) -> ControlGroup {
         for (file, text) in files {
             fs::write(directory.join(file), text).unwrap();

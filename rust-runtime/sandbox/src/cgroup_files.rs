@@ -1,4 +1,4 @@
-//! Limits as the kernel's files of each version take them: pure.
+//! Limits as the kernel's files of either version take them; pure functions.
 
 use crate::hierarchy::Version;
 use crate::spec::Limits;
@@ -8,17 +8,17 @@ use crate::spec::Limits;
 pub(crate) struct Setting {
     pub(crate) file: &'static str,
     pub(crate) value: String,
-    /// Not every kernel has it.
+    /// Whether kernels may lack the file.
     pub(crate) optional: bool,
-    /// What has to be written before it where the kernel holds the value to be invalid.
+    /// A file to write first if the kernel rejects the value as invalid.
     pub(crate) first: Option<(&'static str, String)>,
 }
 
-/// Of a tenth of a second, which the kernel gives processors out by.
+/// The period of the CPU quota in microseconds: a tenth of a second.
 const PERIOD: u32 = 100_000;
 
-/// No swap in either version. Version 1 counts what connections keep by itself, or not at all: there a quarter more is
-/// for that.
+/// The settings for these limits. Neither version allows swap. Version 1 counts the memory of connections separately,
+/// or not at all: there connections get a quarter more.
 pub(crate) fn of(version: Version, limits: &Limits) -> Vec<Setting> {
     let memory = (u64::from(limits.memory) << 20).to_string();
     let connections = (u64::from(limits.memory) << 18).to_string();
@@ -31,7 +31,7 @@ pub(crate) fn of(version: Version, limits: &Limits) -> Vec<Setting> {
                 ..setting("memory.kmem.tcp.limit_in_bytes", connections)
             },
             Setting {
-                // Of memory and swap together, which may not be less than that of memory.
+                // `memsw` limits memory and swap together, and must not be less than the limit of memory.
                 first: Some(("memory.memsw.limit_in_bytes", memory.clone())),
                 ..setting("memory.limit_in_bytes", memory.clone())
             },

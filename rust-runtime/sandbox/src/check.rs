@@ -1,4 +1,4 @@
-//! Whether this machine lets this user make sandboxes.
+//! Checks whether this machine lets this user make sandboxes.
 
 use std::fs;
 
@@ -10,19 +10,19 @@ use crate::hierarchy::{Hierarchies, Version};
 use crate::sandbox::{Plan, Sandbox};
 use crate::spec::Limits;
 
-/// What `burst-runtime sandbox --check` prints.
+/// The output of `burst-runtime sandbox --check`.
 #[derive(Debug, Serialize)]
 pub struct Possibility {
     possible: bool,
-    /// What packs can be held to.
+    /// How limits can be enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     limits: Option<&'static str>,
-    /// Why there can be no sandbox, and what to change.
+    /// Why sandboxes are impossible, and what to change.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
 
-/// Makes a sandbox and ends it. For a process with one thread, which does nothing else.
+/// Makes a sandbox and ends it. For a process with one thread that does nothing else.
 #[must_use]
 pub fn check() -> Possibility {
     let limits = Limits {
@@ -55,7 +55,7 @@ pub fn check() -> Possibility {
     }
 }
 
-/// For the one process of it.
+/// The user of the only process in it.
 const NOBODY: u32 = 65534;
 
 fn impossible(error: &str) -> Possibility {
@@ -66,7 +66,7 @@ fn impossible(error: &str) -> Possibility {
     }
 }
 
-/// By what packs can be held to their limits.
+/// Returns how packs can be held to their limits.
 fn held_by_cgroups(limits: &Limits) -> &'static str {
     let name = format!("burst-check-{}", std::process::id());
     let made = Hierarchies::find().and_then(|found| {
@@ -83,7 +83,7 @@ fn held_by_cgroups(limits: &Limits) -> &'static str {
     }
 }
 
-/// What most likely stands in the way.
+/// Returns what to change about the most likely obstacle.
 fn what_to_change() -> &'static str {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let is = |file: &str, value: &str| read(file).trim() == value;

@@ -1,8 +1,8 @@
-//! What is said on a connection that is made once more outside: both directions, and how each ends.
+//! Copies data between a connection and its counterpart outside: both directions, and how each ends.
 //!
-//! An end goes on as an end only where all before it has. So both sides are [reset](crate::relay::reset) from the
-//! beginning, and whoever has copied all takes that back. A pack's Unix socket cannot be reset: by it the pack is told
-//! of an end in any case.
+//! An end is passed on as an orderly end only if all data before it has been. So both sides are set to
+//! [reset](crate::relay::reset) from the beginning, and are changed back once all data has been copied. A pack's Unix
+//! socket cannot be reset: there the pack sees an orderly end in any case.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, AsRawFd};
@@ -19,13 +19,14 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::end::End;
 
-/// What a pack has said may take so long at the end. Its invoker waits for longer (`answer-timeout`).
+/// How long the last data of a pack may take to be delivered at the end. Its invoker waits for longer
+/// (`answer-timeout`).
 pub(crate) const LINGER: Duration = Duration::from_secs(1);
 
-/// How often the kernel is asked whether the other side has it.
+/// How often the kernel is asked whether the other side has received everything.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Which side's connection does not work any more.
+/// The side whose connection is broken.
 #[derive(Debug)]
 pub(crate) enum Broken {
     Pack,
@@ -41,26 +42,26 @@ pub(crate) trait Inner: AsFd {
     where
         Self: 'a;
 
-    /// After how long with nothing to read there is nothing.
+    /// How long nothing may arrive until it is certain that nothing is left to read.
     const SILENCE: Duration;
 
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>);
 
-    /// Whether that is an end like any other: nothing of what was said from there is lost.
+    /// Whether this error counts as an orderly end: no data from there is lost.
     fn is_end(reason: &io::Error) -> bool;
 }
 
 impl Inner for UnixStream {
     type Reading<'a> = unix::ReadHalf<'a>;
     type Writing<'a> = unix::WriteHalf<'a>;
-    /// What is written can be read.
+    /// Whatever was written can be read immediately.
     const SILENCE: Duration = Duration::ZERO;
 
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>) {
         self.split()
     }
 
-    /// It has not read all that it was told, or will not.
+    /// The pack has not read everything it was sent, or never will.
     fn is_end(reason: &io::Error) -> bool {
         matches!(
             reason.kind(),
@@ -72,30 +73,32 @@ impl Inner for UnixStream {
 impl Inner for TcpStream {
     type Reading<'a> = tcp::ReadHalf<'a>;
     type Writing<'a> = tcp::WriteHalf<'a>;
-    /// The pack's kernel may hold more than there is room for here, and sends it when that has been read.
+    /// The pack's kernel may hold more than there is room for here, and sends it once that has been read.
     const SILENCE: Duration = Duration::from_millis(20);
 
     fn halves(&mut self) -> (Self::Reading<'_>, Self::Writing<'_>) {
         self.split()
     }
 
-    /// It had said that it ends before it was reset.
+    /// It had ended its stream before it was reset.
     fn is_end(reason: &io::Error) -> bool {
         reason.kind() == ErrorKind::BrokenPipe
     }
 }
 
-/// Which sides are lost, as who wrote to them was told. An error is told once: to who reads there it looks like an end.
+/// The sides that are lost, as a write to them has reported. An error is reported only once: to a reader of the same
+/// socket it then looks like an end.
 #[derive(Debug, Default)]
 struct Lost {
     pack: AtomicBool,
     outside: AtomicBool,
 }
 
-/// Copies what both sides say, by buffers of this size, until both have said all, or one has and the other has had so
-/// long to end as well, if it is not to wait for ever. At the `end` the pack hears no more, and has said all as soon as
-/// there is nothing to read: whoever has told so gives up one that goes on ([`finish`]). Whether all that the pack has
-/// said was copied.
+/// Copies both directions with buffers of this size until both sides have ended their streams, or one has and the other
+/// has had `patience` to end as well, if there is such a limit. At the `end` nothing more is copied to the pack, and
+/// its stream counts as ended as soon as there is nothing to read: whoever announces the end abandons connections that
+/// go on ([`finish`]). Succeeds if everything that the pack has written was copied; else returns the side that is
+/// broken.
 pub(crate) async fn copy_bidirectional<S: Inner>(
     inner: &mut S,
     outer: &mut TcpStream,
@@ -110,13 +113,13 @@ pub(crate) async fn copy_bidirectional<S: Inner>(
         let mut back = pin!(back::<S>(from_outside, to_pack, (size, &lost), end));
         tokio::select! {
             said = &mut out => match said {
-                // The pack has said all, whether or not it hears the other.
+                // The pack's stream has ended, whether or not it receives the rest.
                 Ok(()) => match within(patience, back).await {
                     Some(Err(Broken::Outside)) => Err(Broken::Outside),
                     Some(Ok(()) | Err(Broken::Pack)) | None => Ok(()),
                 },
                 Err(Broken::Outside) => {
-                    // What has come from there is for the pack all the same, but for the end.
+                    // What has arrived from outside is still for the pack, except for the end.
                     let _ = timeout(LINGER, back).await;
                     Err(Broken::Outside)
                 }
@@ -124,7 +127,7 @@ pub(crate) async fn copy_bidirectional<S: Inner>(
             },
             heard = &mut back => match heard {
                 Ok(()) => within(patience, out).await.unwrap_or(Err(Broken::Outside)),
-                // What the pack has said is for the other all the same, but it says no more.
+                // What the pack has written is still for the other side, but it writes no more.
                 Err(Broken::Pack) => {
                     let patience = patience.or(Some(LINGER));
                     within(patience, out).await.unwrap_or(Err(Broken::Outside))
@@ -134,7 +137,8 @@ pub(crate) async fn copy_bidirectional<S: Inner>(
         }
     };
     if !matches!(copied, Err(Broken::Outside)) {
-        // A reset takes back what is on its way. Else the kernel goes on by itself, but not beyond the end (`finish`).
+        // A reset would discard data in flight. Otherwise the kernel delivers it by itself, but not beyond the end
+        // (`finish`).
         let patience = (!end.is_told()).then_some(LINGER);
         let has_all = within(patience, delivered(outer)).await.is_some();
         if !has_all && end.is_told() {
@@ -144,8 +148,8 @@ pub(crate) async fn copy_bidirectional<S: Inner>(
     copied
 }
 
-/// Returns when these have copied what their pack said last, or are gone where that takes too long: nobody takes it, or
-/// the pack goes on and on.
+/// Returns when these have copied their pack's last data, or abandons them if that takes too long: nobody reads it, or
+/// the pack keeps writing.
 pub(crate) async fn finish(connections: JoinSet<()>) {
     finish_by(Instant::now() + LINGER, connections).await;
 }
@@ -163,7 +167,7 @@ async fn within<F: Future>(patience: Option<Duration>, future: F) -> Option<F::O
     }
 }
 
-/// What the pack says until it has said all, or at the `end` has nothing to say.
+/// Copies from the pack until its stream ends, or until it has nothing to read after the `end`.
 async fn out<S: Inner>(
     mut from: S::Reading<'_>,
     mut to: impl AsyncWrite + Unpin,
@@ -193,23 +197,23 @@ async fn out<S: Inner>(
     }
 }
 
-/// What there is to read, or will be at once. What has ended says so, and is waited for.
+/// Reads what is there, or arrives immediately. If the pack has ended, so will its streams, and that is waited for.
 async fn drain<S: Inner>(
     from: &mut S::Reading<'_>,
     buffer: &mut [u8],
     end: &End,
 ) -> io::Result<usize> {
-    // By TCP the pack's kernel may hold back what is little until it hears that what was before has come.
+    // With TCP, the pack's kernel may hold back small segments until the previous ones are acknowledged.
     let _ = SockRef::from(from.as_ref()).set_tcp_quickack(true);
     let patience = (!end.is_of_pack()).then_some(S::SILENCE);
     match within(patience, from.read(buffer)).await {
         Some(read) => read,
-        // The kernel may know of more than this process has been told yet.
+        // The kernel may have more than this process has been notified of.
         None => read_now(from.as_ref(), buffer),
     }
 }
 
-/// 0 for nothing yet, as for nothing more.
+/// Reads without blocking. Returns 0 if nothing has arrived yet, and at the end of the stream.
 pub(crate) fn read_now(from: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     match rustix::io::retry_on_intr(|| rustix::io::read(from, &mut *buffer)) {
         Err(Errno::WOULDBLOCK) => Ok(0),
@@ -217,7 +221,7 @@ pub(crate) fn read_now(from: &impl AsFd, buffer: &mut [u8]) -> io::Result<usize>
     }
 }
 
-/// What the pack is told until that is all, or until the `end`.
+/// Copies to the pack until the stream from outside ends, or until the `end`.
 async fn back<S: Inner>(
     mut from: impl AsyncRead + Unpin,
     mut to: S::Writing<'_>,
@@ -244,8 +248,8 @@ async fn back<S: Inner>(
     end.or(all).await.unwrap_or(Ok(()))
 }
 
-/// Returns when the other side has all that was written to it, or has broken off. What it says meanwhile nobody hears; left
-/// unread, it would make the kernel drop what is on its way there.
+/// Returns when the other side has acknowledged all that was written to it, or has broken off. What it sends meanwhile
+/// is discarded; left unread, it would make the kernel drop the data in flight.
 async fn delivered(stream: &mut TcpStream) {
     let mut unheard = [0; 4096];
     let mut has_ended = false;
@@ -263,7 +267,7 @@ async fn delivered(stream: &mut TcpStream) {
 /// Bytes that the other side has not acknowledged.
 fn on_its_way(stream: &TcpStream) -> libc::c_int {
     let mut bytes = 0;
-    // SAFETY: it writes a number there.
+    // SAFETY: writes an integer to a valid place.
     match unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) } {
         0 => bytes,
         _ => 0,
@@ -279,10 +283,10 @@ mod tests {
     use tokio::task::JoinHandle;
     use tokio_util::sync::CancellationToken;
 
-    /// Which of two that can go on does so first is chance.
+    /// Of two tasks that are ready, which runs first is chance.
     const ATTEMPTS: usize = 16;
 
-    /// A connection of a pack's to a server, of which nothing has been copied yet.
+    /// A connection from a pack to a server, of which nothing has been copied yet.
     struct Connection {
         pack: TcpStream,
         inner: TcpStream,
@@ -292,7 +296,7 @@ mod tests {
         end: End,
     }
 
-    /// What it hears, and how that ends.
+    /// What one side receives, and how that ends.
     type Received = (String, Result<(), ErrorKind>);
 
     impl Connection {
@@ -309,7 +313,7 @@ mod tests {
             }
         }
 
-        /// The pack, the server, and what is between them.
+        /// Starts copying; returns the pack, the server, and the task between them.
         fn begin(self) -> (TcpStream, TcpStream, JoinHandle<()>) {
             let Self {
                 mut inner,
@@ -331,14 +335,14 @@ mod tests {
         }
     }
 
-    /// Both ends of a connection.
+    /// Makes a connection; returns both ends.
     async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let connected = TcpStream::connect(listener.local_addr().unwrap()).await;
         (connected.unwrap(), listener.accept().await.unwrap().0)
     }
 
-    /// Writes until nobody takes any more.
+    /// Writes until the kernel takes no more.
     async fn fill(stream: &TcpStream) {
         stream.writable().await.unwrap();
         while stream.try_write(&[0; 64 << 10]).is_ok() {}
@@ -361,10 +365,11 @@ mod tests {
         (heard, end.map(|_| ()).map_err(|reason| reason.kind()))
     }
 
-    /// What a server hears of a program that dies with its answer unread, be it in its request or after that.
+    /// Returns what a server receives from a program that dies with its answer unread, either within its request or
+    /// after that.
     async fn heard_of_who_dies(has_ended: bool) -> Received {
         let mut connection = Connection::new().await;
-        // So that nothing more can be written to it.
+        // Nothing more can be written to it.
         fill(&connection.inner).await;
         say(&mut connection.server, "answer").await;
         say(&mut connection.pack, "request").await;
@@ -417,7 +422,7 @@ mod tests {
     #[tokio::test]
     async fn what_a_pack_s_kernel_still_has_at_the_end_is_waited_for() {
         let mut heard = Vec::new();
-        // Now and then a machine is so slow that it seems to have nothing.
+        // Now and then a machine is so slow that nothing seems to be left.
         for _ in 0..ATTEMPTS {
             let mut connection = Connection::new().await;
             connection.end.tell();
@@ -437,14 +442,14 @@ mod tests {
     #[tokio::test]
     async fn what_a_pack_that_has_ended_has_said_is_waited_for_until_its_end() {
         let (mut heard, all) = (Vec::new(), [(" and all".to_owned(), Ok(()))]);
-        // Now and then a machine is so slow that its time is up.
+        // Now and then a machine is so slow that the time runs out.
         for _ in 0..ATTEMPTS {
             let mut connection = Connection::new().await;
             connection.ended.cancel();
             say(&mut connection.pack, "some").await;
             let (mut pack, mut server, copying) = connection.begin();
             hear(&mut server, "some").await;
-            // Longer than of one that goes on.
+            // Longer than a pack that has not ended is waited for.
             sleep(2 * TcpStream::SILENCE).await;
             say(&mut pack, " and all").await;
             drop(pack);

@@ -1,5 +1,5 @@
-//! By whose rights a sandbox is made: root's, or those of a user namespace that the shim enters to have them.
-//! Process 1 gets a user namespace of its own below that, whose rights do not reach the sandbox's own.
+//! The rights with which a sandbox is made: root's, or those of a user namespace that the shim enters to gain them.
+//! Process 1 gets a user namespace of its own below that, whose rights do not extend to the sandbox's.
 
 use std::fs;
 use std::io;
@@ -10,20 +10,20 @@ use rustix::thread::{CapabilitySet, UnshareFlags, capabilities, unshare_unsafe};
 
 use crate::{Error, SpecError};
 
-/// Where the pack's root is laid out. Nobody else sees it there, and nothing that is needed is hidden by it.
+/// Where the pack's root is laid out. Only the shim sees it there, and it hides nothing that is needed.
 pub(crate) const SCAFFOLD: &str = "/sys/kernel";
 
-/// Whom process 1 becomes, as the machine has it.
+/// The user that process 1 becomes, as the machine sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Credentials {
-    /// A user of the pack's own, whom root makes of it.
+    /// A user of the pack's own, which root switches to.
     Root { user: u32 },
-    /// The shim's.
+    /// The shim's own user and group.
     User { user: u32, group: u32 },
 }
 
 impl Credentials {
-    /// Who makes the walls of a pack that is to run as this user.
+    /// Returns the credentials for a pack that is to run as this user.
     pub(crate) fn find(user: Option<u32>) -> Result<Self, Error> {
         match (may_make_walls(), user) {
             (true, Some(user)) if user != 0 && user != u32::MAX => Ok(Self::Root { user }),
@@ -36,13 +36,14 @@ impl Credentials {
         }
     }
 
-    /// Takes this process where it may mount, with a file system of its own for the pack's root.
+    /// Moves this process into a mount namespace, and a user namespace if it needs one, where it may mount; mounts a
+    /// file system for the pack's root.
     pub(crate) fn prepare(self) -> Result<(), Error> {
         let mut flags = UnshareFlags::NEWNS;
         if let Self::User { .. } = self {
             flags |= UnshareFlags::NEWUSER;
         }
-        // SAFETY: parts no descriptors from another thread's.
+        // SAFETY: does not unshare descriptors from another thread's.
         unsafe { unshare_unsafe(flags) }.map_err(|reason| Error::Namespaces {
             reason: reason.into(),
         })?;
@@ -60,8 +61,8 @@ impl Credentials {
     }
 }
 
-/// Of what the kernel counts for a user on the whole machine, a user namespace may have less. Where this is refused, as
-/// in a container whose `/proc/sys` is read-only, a pack may take all that its user has.
+/// Lowers a user namespace's share of what the kernel counts per user on the whole machine. If that is refused, as in a
+/// container whose `/proc/sys` is read-only, a pack can take all that its user may have.
 fn leave_others_watchers() {
     for counted in ["instances", "watches"] {
         let file = format!("/proc/sys/user/max_inotify_{counted}");
@@ -72,18 +73,18 @@ fn leave_others_watchers() {
     }
 }
 
-/// One of so many packs may have what it can.
+/// A pack gets one of this many shares.
 const SHARE: u32 = 8;
 
-/// Whether this process has the right without a user namespace.
+/// Whether this process may make namespaces without a user namespace.
 pub(crate) fn may_make_walls() -> bool {
     let effective = capabilities(None).map(|sets| sets.effective);
     geteuid().is_root() && effective.is_ok_and(|has| has.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// Who has just entered a user namespace is known there by these numbers.
+/// Maps this process's user and group in the user namespace that it has just entered.
 pub(crate) fn map(inside: (u32, u32), outside: (u32, u32)) -> io::Result<()> {
-    // The groups that a user is in may deny rights as well: the kernel lets nobody leave them this way.
+    // Groups can deny rights as well: the kernel does not let anybody leave them this way.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write(
         "/proc/self/gid_map",

@@ -1,8 +1,8 @@
-//! How many descriptors who may have open, and on their way over sockets.
+//! Limits of descriptors that are open, or in flight over sockets.
 //!
-//! The kernel counts those on their way for a user, whom all packs are if they are not root's, and lets nobody send more
-//! once there are as many as it may have open itself. So that a pack cannot keep others from being made, a shim may
-//! have more than a pack, and process 1 sends all of its own before it is held to what a pack may have.
+//! The kernel counts descriptors in flight per user, which all packs share if the shim is not root's, and refuses
+//! further ones once there are as many as the sender may have open itself. So that a pack cannot keep others from being
+//! started, a shim may have more than a pack, and process 1 sends all of its own before it is held to a pack's limit.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::credentials::may_make_walls;
 
-/// Lets this process have as many as it can let itself have.
+/// Raises this process's limit as far as it may.
 pub(crate) fn keep_all() -> io::Result<()> {
     let maximum = getrlimit(Resource::Nofile).maximum;
     let all = Rlimit {
@@ -20,8 +20,8 @@ pub(crate) fn keep_all() -> io::Result<()> {
     Ok(setrlimit(Resource::Nofile, all)?)
 }
 
-/// For this process and whatever it starts or becomes, for good. Who is not root gives no more than three quarters of
-/// what it may have itself.
+/// Limits this process, and whatever it starts or executes, permanently. A user who is not root can give no more than
+/// three quarters of what this process may have itself.
 pub(crate) fn hold(files: u32) -> io::Result<()> {
     let bound = getrlimit(Resource::Nofile)
         .maximum

@@ -1,4 +1,4 @@
-//! Directories of the machine that its operator gives to packs: which may be, and how.
+//! The machine's directories that an operator gives to packs: which are allowed, and how.
 
 use std::fs;
 use std::io;
@@ -9,53 +9,53 @@ use serde::Deserialize;
 
 use crate::{Error, SpecError};
 
-/// More than anybody names, and few enough to be mounted for each pack.
+/// More than anybody needs, and few enough to be mounted for each pack.
 pub(crate) const MOST: usize = 64;
 
-/// Of the kernel's making. What of these a pack may see, it has.
+/// File systems of the kernel. A pack already has what it may see of these.
 const KERNELS: [&str; 2] = ["/proc", "/sys"];
 
-/// Why a directory of the operator's is not for packs.
+/// Why a directory cannot be given to packs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MountError {
-    /// It could be anywhere.
+    /// The path is not absolute, or contains `..`.
     #[error("{0} is no absolute path without '..'")]
     Path(String),
-    /// The kernel does not find it.
+    /// The kernel cannot resolve the path.
     #[error("{path}: {reason}")]
     NotFound {
-        /// As it was named.
+        /// The path as given.
         path: String,
-        /// Why.
+        /// The reason.
         reason: io::Error,
     },
-    /// A pack could not be told of it.
+    /// The path leads to one that is not UTF-8.
     #[error("{0} leads to no path in UTF-8")]
     NotUtf8(String),
-    /// It is something else.
+    /// The path does not lead to a directory.
     #[error("{0} is no directory")]
     NoDirectory(String),
-    /// The machine's own is in it.
+    /// The directory is the kernel's, or contains such a file system.
     #[error("{} is not for packs, which would see the machine's processes", .0.display())]
     Kernels(PathBuf),
-    /// Nobody can write to it.
+    /// The directory is to be writable, and is read-only on the machine.
     #[error("{0} is read-only on this machine: ask for it with ':ro'")]
     ReadOnly(String),
-    /// A pack could have the next one see something else in its place.
+    /// A pack could make the next one see something else there.
     #[error("{inner} lies in {outer}, to which packs may write")]
     InWritable {
-        /// As it was named.
+        /// The path as given.
         inner: String,
-        /// As the one around it was named.
+        /// The path of the directory around it, as given.
         outer: String,
     },
-    /// Its place is the sandbox's own.
+    /// The sandbox already has something at the target.
     #[error("the sandbox has {} already", .0.display())]
     Taken(PathBuf),
 }
 
-/// A directory as the operator has asked for it.
+/// A mount as the operator has asked for it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Mount {
@@ -64,19 +64,19 @@ pub(crate) struct Mount {
     read_only: bool,
 }
 
-/// A directory as it is there.
+/// A directory as it was found.
 #[derive(Debug)]
 pub(crate) struct Directory {
-    /// Without links.
+    /// The path with all links resolved.
     pub(crate) source: PathBuf,
     pub(crate) target: String,
     pub(crate) read_only: bool,
-    /// Nothing of it may be executed on the machine either.
+    /// Whether it is mounted `noexec` on the machine.
     pub(crate) inert: bool,
 }
 
 impl Mount {
-    /// Finds all of them. Links that lead to a source are followed, now and once.
+    /// Finds the directories of all mounts. Links that lead to a source are resolved now, once.
     pub(crate) fn find(mounts: &[Self]) -> Result<Vec<Directory>, Error> {
         if mounts.len() > MOST {
             return Err(SpecError::Mounts.into());
@@ -124,8 +124,8 @@ impl Mount {
         })
     }
 
-    /// Who may write to a directory could put a link in place of one below, and have the next pack be given whatever
-    /// it leads to.
+    /// Checks that no other mount lets packs write to a directory above this one: a pack could replace the source by a
+    /// link, and the next pack would be given whatever that leads to.
     fn check_path_to(
         &self,
         directory: &Directory,
@@ -152,7 +152,8 @@ impl Mount {
 }
 
 impl Directory {
-    /// In the root that is laid out so far nothing may be hidden, nor be made in what is the machine's.
+    /// Checks that the target hides nothing in the root laid out so far, and that nothing has to be created in a
+    /// directory of the machine.
     pub(crate) fn check_place(&self, taken: &[PathBuf], open: &[&str]) -> Result<(), Error> {
         let target = Path::new(&self.target);
         let in_the_way = taken.iter().find(|path| {
@@ -178,7 +179,7 @@ fn refused(source: &str, target: &str, reason: MountError) -> Error {
     }
 }
 
-/// From the root on, with names alone, each after one slash.
+/// Whether a path is absolute and consists of names alone, each after one slash.
 fn is_normal(path: &str) -> bool {
     let parts = Path::new(path).components();
     path.starts_with('/')

@@ -1,4 +1,4 @@
-//! When what a pack has open ends: it is told to, or its pack has ended.
+//! When a pack's connections end: on an order, or because the pack has ended.
 
 use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFuture};
 
@@ -10,7 +10,7 @@ pub(crate) struct End {
 }
 
 impl End {
-    /// Of what ends with this pack at the latest.
+    /// An end that comes with the pack's at the latest.
     pub(crate) fn with(pack: &CancellationToken) -> Self {
         Self {
             told: pack.child_token(),
@@ -22,7 +22,7 @@ impl End {
         self.told.cancel();
     }
 
-    /// Tells it when that is dropped.
+    /// Returns a guard that announces the end when it is dropped.
     pub(crate) fn guard(&self) -> DropGuard {
         self.told.clone().drop_guard()
     }
@@ -35,12 +35,12 @@ impl End {
         self.told.cancelled()
     }
 
-    /// What comes of this, unless the end comes before.
+    /// Returns the future's output, or `None` if the end comes first.
     pub(crate) async fn or<F: Future>(&self, future: F) -> Option<F::Output> {
         self.told.run_until_cancelled(future).await
     }
 
-    /// Nothing of it is left, so that all of its connections have ended.
+    /// Whether the pack itself has ended, and with it its side of all connections.
     pub(crate) fn is_of_pack(&self) -> bool {
         self.pack.is_cancelled()
     }

@@ -1,4 +1,4 @@
-//! The filter of system calls: what is not allowed fails with `EPERM`.
+//! The filter of system calls: any that is not allowed fails with `EPERM`.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::syscalls::{ALLOWED, ALLOWED_HERE};
 
 type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
 
-/// Two programs for the kernel, in the order in which a process puts them on itself.
+/// Two BPF programs, in the order in which a process installs them.
 #[derive(Debug)]
 pub(crate) struct Filter {
     absent: BpfProgram,
@@ -23,7 +23,8 @@ pub(crate) struct Filter {
 impl Filter {
     pub(crate) fn new() -> Result<Self, BackendError> {
         let arch = std::env::consts::ARCH.try_into()?;
-        // What it is to do stands in memory, where no filter can look: C libraries then take `clone`.
+        // `clone3` takes its flags in memory, where a filter cannot look. With `ENOSYS` C libraries fall back to
+        // `clone`.
         let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
         let not_there = SeccompAction::Errno(libc::ENOSYS as u32);
         let absent = SeccompFilter::new(absent, SeccompAction::Allow, not_there, arch)?;
@@ -35,7 +36,7 @@ impl Filter {
         })
     }
 
-    /// For this thread and whatever it starts or becomes, for good.
+    /// Applies the filter permanently to this thread and to whatever it starts or executes.
     pub(crate) fn apply(&self) -> Result<(), seccompiler::Error> {
         seccompiler::apply_filter(&self.absent)?;
         seccompiler::apply_filter(&self.allowed)
@@ -45,18 +46,18 @@ impl Filter {
 fn allowed() -> Result<Rules, BackendError> {
     let plain = ALLOWED.iter().chain(ALLOWED_HERE);
     let mut rules: Rules = plain.map(|call| (*call, Vec::new())).collect();
-    // The other filter has the last word on it.
+    // Allowed here: the other filter's answer prevails.
     rules.insert(libc::SYS_clone3, Vec::new());
     let no_namespaces = SeccompCondition::new(0, Qword, MaskedEq(NAMESPACES), 0)?;
     rules.insert(libc::SYS_clone, vec![rule([no_namespaces])?]);
     rules.insert(libc::SYS_socket, sockets()?);
     let local = SeccompCondition::new(0, Dword, Eq, libc::AF_UNIX as u64)?;
     rules.insert(libc::SYS_socketpair, vec![rule([local])?]);
-    // Who has a lease lets others wait who open the file, and files of a root are others' as well.
+    // The holder of a lease makes others wait who open the file, and the files of a root are shared with others.
     let no_lease = SeccompCondition::new(1, Dword, Ne, libc::F_SETLEASE as u64)?;
     rules.insert(libc::SYS_fcntl, vec![rule([no_lease])?]);
     rules.insert(libc::SYS_ioctl, ioctls()?);
-    // Its limit keeps the machine's handler of cores from being run.
+    // A core limit of 1 keeps the machine's core dump handler from being run.
     let no_core = |argument| SeccompCondition::new(argument, Dword, Ne, libc::RLIMIT_CORE.into());
     let asked = SeccompCondition::new(2, Qword, Eq, 0)?;
     let limits = vec![rule([no_core(1)?])?, rule([asked])?];
@@ -69,13 +70,13 @@ fn allowed() -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// `CLONE_NEW…`, each.
+/// All of `CLONE_NEW…`.
 const NAMESPACES: u64 = 0x7E02_0000;
 
-/// Linux's own, that of 32 bits' uname, both without random addresses, and the question for it.
+/// `PER_LINUX` and `PER_LINUX32`, each with or without `UNAME26`, and the query of the present one.
 const PERSONAS: [u64; 5] = [0, 8, 0x2_0000, 0x2_0008, 0xFFFF_FFFF];
 
-/// Between processes, to the network, and to ask the kernel for addresses.
+/// Sockets between processes, to the network, and for asking the kernel about addresses and routes.
 fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
     let family = |family: i32| SeccompCondition::new(0, Dword, Eq, family as u64);
     let routes = SeccompCondition::new(2, Dword, Eq, libc::NETLINK_ROUTE as u64)?;
@@ -87,7 +88,7 @@ fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
     ])
 }
 
-/// All but those that put words into a terminal's mouth, and those of sockets and network cards (`SIOC…`).
+/// All except those that inject input into a terminal, and those of sockets and network cards (`SIOC…`).
 fn ioctls() -> Result<Vec<SeccompRule>, BackendError> {
     let request = |operator, value| SeccompCondition::new(1, Dword, operator, value);
     let below = rule([

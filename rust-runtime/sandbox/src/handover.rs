@@ -1,5 +1,5 @@
-//! What shim and process 1 hand each other over a socket, the one descriptor beside its output that process 1 is
-//! begun with.
+//! Messages and descriptors that shim and process 1 exchange over a socket, the only descriptor besides its output that
+//! process 1 starts with.
 
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use rustix::net::{
 };
 use rustix::process::Pid;
 
-/// Of one message. The kernel has 253.
+/// Descriptors of one message. The kernel allows 253.
 const DESCRIPTORS: usize = 8;
 
 /// Bytes of one message.
@@ -24,11 +24,12 @@ pub(crate) struct Message {
     pub(crate) words: String,
     /// Closed when another program is executed.
     pub(crate) descriptors: Vec<OwnedFd>,
-    /// Who sent it, as this process's namespace has it, if the socket asks for that.
+    /// The sender as numbered in this process's namespace, if the socket asks for credentials.
     pub(crate) sender: Option<Pid>,
 }
 
-/// Words, which are none where all is well, and descriptors. Never blocks: there is room for what is ever sent.
+/// Sends words, which are empty if all is well, and descriptors. Never blocks: there is room for everything that is
+/// ever sent.
 pub(crate) fn send(
     socket: impl AsFd,
     words: &str,
@@ -40,13 +41,13 @@ pub(crate) fn send(
         return Err(ErrorKind::InvalidInput.into());
     }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    // A message of nothing could not be told from the end.
+    // An empty message could not be told from the end.
     let parts = [IoSlice::new(words.as_bytes()), IoSlice::new(b"\n")];
     sendmsg(socket, &parts, &mut control, flags)?;
     Ok(())
 }
 
-/// Blocks for as long as the socket lets it.
+/// Receives a message. Blocks until one arrives, or for as long as the socket's timeout.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Message> {
     let mut space =
         [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS), ScmCredentials(1))];
@@ -55,7 +56,8 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Message> {
     let read = loop {
         let mut parts = [IoSliceMut::new(&mut words)];
         match recvmsg(&socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
-            // Told once, of who has ended without hearing all: what it has said before is there still.
+            // Reported once if the peer has ended without reading everything: what it sent before can still be
+            // received.
             Err(Errno::CONNRESET) => {}
             read => break read?,
         }

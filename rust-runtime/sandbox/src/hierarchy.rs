@@ -1,11 +1,11 @@
-//! Where this process may make control groups.
+//! The places where this process may make control groups.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-/// What limits processors, memory and processes.
+/// The controllers that limit processors, memory and processes.
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub(crate) enum Version {
     Two,
 }
 
-/// Directories that groups are made in.
+/// The directories in which groups are made.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Hierarchies {
     pub(crate) version: Version,
@@ -22,7 +22,7 @@ pub(crate) struct Hierarchies {
 }
 
 impl Hierarchies {
-    /// Where this process may hold others to all limits; none where it may not.
+    /// Finds where this process can enforce all limits, if anywhere.
     pub(crate) fn find() -> Option<Self> {
         let read = |file| fs::read_to_string(file).unwrap_or_default();
         let (groups, mounts) = (read("/proc/self/cgroup"), read("/proc/self/mountinfo"));
@@ -53,7 +53,7 @@ impl Hierarchies {
             if !writable(&parent) {
                 return None;
             }
-            // Two may be of one hierarchy.
+            // Two controllers may share a hierarchy.
             if !parents.contains(&parent) {
                 parents.push(parent);
             }
@@ -109,7 +109,8 @@ impl<'a> Mount<'a> {
         })
     }
 
-    /// That of a group, of which this may show a part.
+    /// The directory of a group, if this mount, which may show only a part of the hierarchy,
+    /// includes it.
     fn directory(&self, group: &str) -> Option<PathBuf> {
         let below = Path::new(group).strip_prefix(self.root).ok()?;
         Some(Path::new(self.point).join(below))

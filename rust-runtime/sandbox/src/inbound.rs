@@ -1,5 +1,5 @@
-//! Packs of other machines that come to this one: a port of the machine's network, from which each is led to the pack's
-//! own socket. The pack finds out who is of its flare.
+//! Connections from packs on other machines: a port on the machine's network, from which each is forwarded to the
+//! pack's own socket. The pack itself finds out which of them are of its flare.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -18,19 +18,19 @@ use crate::pending_peers::PendingPeers;
 use crate::relay::{ConnectionLimit, PAUSE, bound, prepare};
 use crate::tunnel::Tunnel;
 
-/// Who has not been answered yet, beside one connection of each pack: all may come at once.
+/// Connections that are not answered yet, besides one for each pack: all packs may connect at the same time.
 const PENDING: usize = 256;
 
-/// How long that may take: as long as packs wait for it.
+/// How long an answer may take: as long as packs wait for it.
 const ANSWERED: Duration = Duration::from_secs(10);
 
-/// Connections that wait to be taken in. The kernel has a limit of its own.
+/// Connections that wait to be accepted. The kernel has a limit of its own.
 const BACKLOG: i32 = 4096;
 
-/// How long it may take to find an address of this machine's.
+/// How long resolving the host may take.
 const FOUND: Duration = Duration::from_secs(5);
 
-/// A port at which nobody is taken in yet.
+/// A port on which no connection is accepted yet.
 #[derive(Debug)]
 pub(crate) struct Port {
     listener: TcpListener,
@@ -38,16 +38,16 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// A free one of the host's, which is often this machine; behind a name or an address translation it is not, and
-    /// then one of all addresses.
+    /// Binds a free port of the host, which is usually this machine. Behind another name or an address translation it
+    /// is not; then the port is bound on all addresses.
     pub(crate) async fn of(host: &str) -> io::Result<Self> {
         let listener = match timeout(FOUND, TcpListener::bind((host, 0))).await {
             Ok(Ok(listener)) => listener,
             _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?,
         };
-        // A crowd that waits to be taken in is to leave room for packs.
+        // A crowd that waits to be accepted must leave room for packs.
         listen(&listener, BACKLOG)?;
-        // For those that it takes in.
+        // Inherited by the connections that it accepts.
         bound(SockRef::from(&listener))?;
         let number = listener.local_addr()?.port();
         Ok(Self { listener, number })
@@ -57,7 +57,7 @@ impl Port {
         self.number
     }
 
-    /// Leads others to the pack's socket until the end: so many packs, each on its share of the limit.
+    /// Forwards connections to the pack's socket until the end: for this many packs, within the limit.
     pub(crate) async fn lead_to(
         self,
         socket: LocalPath,
@@ -83,7 +83,7 @@ impl Port {
                         let introduced = introduce(outer, socket.clone(), end.clone());
                         pending.add(from.ip(), introduced);
                     }
-                    // Out of descriptors, mostly: who has not been answered goes first.
+                    // Usually out of descriptors: connections that are not answered go first.
                     Err(_) if pending.evict() => yield_now().await,
                     Err(_) => sleep(PAUSE).await,
                 },
@@ -93,7 +93,7 @@ impl Port {
         }
         drop(self.listener);
         let deadline = Instant::now() + LINGER;
-        // Who has been answered by then goes on.
+        // Connections that are answered before the deadline continue.
         let last = async {
             while let Some(tunnel) = pending.answered().await {
                 lead(tunnel, &mut known);
@@ -158,7 +158,8 @@ mod tests {
     }
 
     impl Introduction {
-        /// What the peer hears of a pack that answers, says some more and ends with all else.
+        /// Returns what the peer receives from a pack that answers, sends some more, and ends at the same time as
+        /// everything else.
         async fn part(mut self) -> std::io::Result<String> {
             self.pack.write_all(b"welcome").unwrap();
             self.pack.write_all(b", and goodbye").unwrap();

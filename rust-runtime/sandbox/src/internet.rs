@@ -1,6 +1,6 @@
-//! The internet, for a pack that may reach it. What the pack sends there comes back to sockets of the shim's in
-//! the pack's own network ([`transparent`]), whose other end is each time an address that is allowed ([`allowed`]): the
-//! shim connects to that in the program's place, as it does to servers.
+//! Access to the internet, for a pack that may have it. Whatever the pack sends there arrives at sockets that the shim
+//! has in the pack's own network ([`transparent`]), if its destination is allowed ([`allowed`]): the shim connects to
+//! that address on the program's behalf, as it does to servers.
 
 mod allowed;
 mod flows;
@@ -22,10 +22,10 @@ use crate::internet::flows::Flows;
 use crate::network::{Namespace, Resolvers};
 use crate::relay::{ConnectionLimit, pass_on};
 
-/// By TCP, at a time.
+/// Concurrent TCP connections.
 const CONNECTIONS: u32 = 256;
 
-/// Why a pack is not let out.
+/// Why a pack gets no access to the internet.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InternetError {
     #[error(transparent)]
@@ -38,11 +38,11 @@ pub(crate) enum InternetError {
     Open(io::Error),
 }
 
-/// The way there, which is closed or open.
+/// A pack's access to the internet, which is closed or open.
 #[derive(Debug)]
 pub(crate) struct Internet {
     namespace: Arc<Namespace>,
-    /// Where the pack finds those who know names.
+    /// The pack's file of resolvers.
     resolvers: Option<Resolvers>,
     limit: ConnectionLimit,
     flows: Flows,
@@ -57,7 +57,7 @@ struct Open {
 }
 
 impl Internet {
-    /// Of a pack, which may have no file of resolvers.
+    /// The access of a pack, which may have no file of resolvers; closed at first.
     pub(crate) fn of(namespace: Arc<Namespace>, resolvers: Option<Resolvers>) -> Self {
         Self {
             flows: Flows::of(Arc::clone(&namespace)),
@@ -68,7 +68,7 @@ impl Internet {
         }
     }
 
-    /// Everything but these ranges and this machine, from now on until the end; or says why not.
+    /// Opens everything except these ranges and this machine, until `end`.
     pub(crate) async fn open(&mut self, closed: &[String], end: End) -> Result<(), InternetError> {
         self.close().await.map_err(InternetError::Close)?;
         let Some(file) = &self.resolvers else {
@@ -112,33 +112,33 @@ impl Internet {
             Ok(())
         });
         if let Err(reason) = named.and(begun) {
-            // What is left by that leads nowhere.
+            // A failure to close leaves only things that lead nowhere.
             let _ = self.close().await;
             return Err(InternetError::Open(reason));
         }
         Ok(())
     }
 
-    /// Tells all connections to end once they have copied what the pack has said.
+    /// Announces the end to all connections, which first copy what the pack has written.
     pub(crate) fn end(&self) {
         if let Some(open) = &self.open {
             open.end.tell();
         }
     }
 
-    /// Returns when none is left by TCP.
+    /// Waits until no TCP connection is left.
     pub(crate) async fn all_free(&self) {
         self.limit.all_free().await;
     }
 
-    /// Returns when no connection is left.
+    /// Closes the access, and returns when no connection is left.
     pub(crate) async fn close(&mut self) -> io::Result<()> {
         self.end();
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };
         while open.relaying.join_next().await.is_some() {}
-        // A connection whose permit was given back has no sockets any more.
+        // A connection returns its permit only after closing its sockets.
         self.limit.all_free().await;
         self.flows.all_gone().await;
         let unnamed = (self.resolvers.as_ref()).map_or(Ok(()), |file| file.name(&[]));
@@ -147,10 +147,10 @@ impl Internet {
     }
 }
 
-/// Whether this machine has a way to the internet by it: else programs would try it before IPv4.
+/// Whether this machine reaches the internet over IPv6. If it does not, programs must not try IPv6 before IPv4.
 fn has_ipv6() -> bool {
     routes::leads_elsewhere(IpAddr::V6(GLOBAL)).unwrap_or(false)
 }
 
-/// One of those that are the whole world's.
+/// An address in the global unicast range.
 const GLOBAL: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);

@@ -1,5 +1,5 @@
-//! Interpreters of this machine, with their libraries, and what scripts call: programs in their languages run under
-//! launchers of ours, or are executed.
+//! This machine's interpreters with their libraries, and the tools that scripts call. Programs in their languages run
+//! under launchers of ours, or are executed directly.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -8,10 +8,10 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// What launchers are started with.
+/// The interpreters that run launchers.
 const NAMES: [&str; 2] = ["node", "python3"];
 
-/// What scripts are executed by, and take for granted.
+/// The programs that execute scripts, and those that scripts take for granted.
 const TOOLS: [&str; 47] = [
     "[", "awk", "base64", "basename", "bash", "cat", "chmod", "cp", "cut", "date", "dirname",
     "echo", "env", "expr", "false", "find", "grep", "gzip", "head", "id", "jq", "ln", "ls",
@@ -22,7 +22,7 @@ const TOOLS: [&str; 47] = [
 
 const ELF: [u8; 4] = *b"\x7fELF";
 
-/// Paths to be seen where they are.
+/// Paths that the pack sees where they are on the machine.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Interpreters {
     pub(crate) paths: BTreeSet<PathBuf>,
@@ -30,15 +30,16 @@ pub(crate) struct Interpreters {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Where programs look for tools if nothing says where.
+/// Where programs look for tools by default.
 const DIRECTORIES: [&str; 2] = ["/usr/bin", BIN];
 
 /// A link on most machines.
 const BIN: &str = "/bin";
 
-/// Those that are on the search path, the first of each, and the tools of this machine. Scripts in their names, as managers
-/// of versions have them, are none.
-/// Where the operator has given something tools are left out: what is there was theirs before, and what is around it.
+/// Finds the first interpreter of each name on the search path, and this machine's tools. Scripts by these names, such
+/// as the shims of version managers, do not count.
+///
+/// Tools are left out that lie in, or around, a directory of the operator's: the operator decides what is there.
 pub(crate) fn find(search_path: &OsStr, given: &[&Path]) -> Interpreters {
     let linked = fs::read_link(BIN)
         .ok()
@@ -84,7 +85,7 @@ impl Interpreters {
     }
 }
 
-/// An executable, and where it is if that is a link.
+/// An executable, and the file itself if the path is a link.
 fn binary(path: PathBuf) -> Option<(PathBuf, PathBuf)> {
     let real = path.canonicalize().ok()?;
     let about = real.metadata().ok()?;
@@ -94,8 +95,8 @@ fn binary(path: PathBuf) -> Option<(PathBuf, PathBuf)> {
     (executable && head == ELF).then_some((path, real))
 }
 
-/// Of `PREFIX/bin/python3.11` what is in `PREFIX/lib`, of `PREFIX/bin/node` the packages that are there for all, npm among
-/// them; of others there is nothing.
+/// The libraries of `PREFIX/bin/python3.11` in `PREFIX/lib`, and the global packages of `PREFIX/bin/node`, including
+/// npm; none for other programs.
 fn libraries_of(binary: &Path) -> Vec<PathBuf> {
     let (Some(name), Some(prefix)) = (
         binary.file_name().and_then(OsStr::to_str),
@@ -104,7 +105,7 @@ fn libraries_of(binary: &Path) -> Vec<PathBuf> {
         return Vec::new();
     };
     if name == "node" {
-        // Debian's npm leaves /usr to Debian.
+        // On Debian, npm installs global packages in /usr/local.
         let other = (prefix == Path::new("/usr")).then_some(Path::new("/usr/local"));
         let prefixes = other.into_iter().chain([prefix]);
         let packages = prefixes.map(|prefix| prefix.join("lib/node_modules"));
@@ -117,7 +118,7 @@ fn libraries_of(binary: &Path) -> Vec<PathBuf> {
     if prefix == Path::new("/usr") {
         directories.push("/usr/local/lib".into());
     }
-    // Debian has what all of its versions share in `python3`.
+    // Debian keeps what its versions share in `python3`.
     let wanted = [
         name.to_owned(),
         "python3".to_owned(),
@@ -182,7 +183,7 @@ mod tests {
         let found = find(OsStr::new("/bin:/usr/bin"), &[]);
         let seen = |path: &str| {
             let mut path = PathBuf::from(path);
-            // As the kernel goes through it, in a root of nothing else.
+            // As the kernel would resolve it in a root with nothing else.
             for _ in 0..40 {
                 let links = found.links.iter();
                 let mut leading = links.filter_map(|(link, target)| {
@@ -198,7 +199,7 @@ mod tests {
         };
         assert!(seen("/bin/sh"), "{found:?}");
         assert!(seen("/usr/bin/env"), "{found:?}");
-        // Nothing can be made below a link.
+        // No path may lie below a link, where nothing can be created.
         let below = |path: &PathBuf| {
             found
                 .links

@@ -1,4 +1,4 @@
-//! What the kernel is asked of the network namespace that the calling thread is in: a request, and its answer.
+//! Requests to the kernel about the network namespace of the calling thread, each with its answer.
 
 use std::io;
 
@@ -12,8 +12,8 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
 };
 
-/// What is said of addresses and routes. The library's own type for all messages would bring with it the code for each
-/// of them, half a megabyte.
+/// Messages about addresses and routes. The library's own type for all messages would add the code for each of them,
+/// half a megabyte.
 #[derive(Debug)]
 pub(crate) enum Message {
     NewAddress(AddressMessage),
@@ -55,7 +55,7 @@ impl NetlinkSerializable for Message {
 impl NetlinkDeserializable for Message {
     type Error = DecodeError;
 
-    /// The kernel answers with nothing but routes.
+    /// Accepts routes only: the kernel answers these requests with nothing else.
     fn deserialize(header: &NetlinkHeader, payload: &[u8]) -> Result<Self, DecodeError> {
         match header.message_type {
             libc::RTM_NEWROUTE => Ok(Self::NewRoute(RouteMessage::parse(payload)?)),
@@ -64,7 +64,7 @@ impl NetlinkDeserializable for Message {
     }
 }
 
-/// Has it change something.
+/// Has the kernel make a change.
 pub(crate) fn change(message: Message, flags: u16) -> io::Result<()> {
     match ask(message, NLM_F_ACK | flags)? {
         NetlinkPayload::Error(error) if error.code.is_none() => Ok(()),
@@ -72,7 +72,7 @@ pub(crate) fn change(message: Message, flags: u16) -> io::Result<()> {
     }
 }
 
-/// Asks it for one thing.
+/// Asks the kernel for one item.
 pub(crate) fn get(message: Message) -> io::Result<Message> {
     match ask(message, 0)? {
         NetlinkPayload::InnerMessage(answer) => Ok(answer),
@@ -99,11 +99,11 @@ fn ask(message: Message, flags: u16) -> io::Result<NetlinkPayload<Message>> {
         AddressFamily::NETLINK,
         SocketType::RAW,
         SocketFlags::CLOEXEC,
-        // NETLINK_ROUTE, which has no number.
+        // NETLINK_ROUTE is 0, the default.
         None,
     )?;
     send(&kernel, &bytes, SendFlags::empty())?;
-    // The kernel has done it, and has answered, when it has taken the message.
+    // When `send` returns, the kernel has handled the message and queued its answer.
     let mut answer = vec![0; 4096];
     let (read, _) = recv(&kernel, &mut answer[..], RecvFlags::DONTWAIT)?;
     let answer =

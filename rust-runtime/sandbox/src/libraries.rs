@@ -1,11 +1,12 @@
-//! What a program needs of this machine: the loader, C libraries, certificates and time zones.
+//! The files of this machine that a program needs: the loader, C libraries, certificates and time
+//! zones.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What executables name as their loader.
+/// The loaders that executables name.
 const LOADERS: [&str; 2] = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
 
 /// Links to directories below `/usr` on most machines.
@@ -21,7 +22,7 @@ const DATA: [&str; 7] = [
     "/usr/share/zoneinfo",
 ];
 
-/// Paths to be seen where they are.
+/// Paths that the pack sees where they are on the machine.
 #[derive(Debug, Default)]
 pub(crate) struct Libraries {
     pub(crate) paths: BTreeSet<PathBuf>,
@@ -29,7 +30,7 @@ pub(crate) struct Libraries {
     pub(crate) links: Vec<(PathBuf, PathBuf)>,
 }
 
-/// Those of this machine, by what this process uses itself.
+/// Finds this machine's libraries, by those that this process uses itself.
 pub(crate) fn find() -> io::Result<Libraries> {
     let mut found = Libraries::default();
     for line in fs::read_to_string("/proc/self/maps")?.lines() {

@@ -1,20 +1,21 @@
-//! Lines by which a shim is talked to, and answers.
+//! The lines of a shim's input and output.
 
 use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 
-/// Of a line. A description of a sandbox has some hundred bytes, the endpoints of 4096 packs have more.
+/// Bytes of a line. A description of a sandbox has some hundred bytes, the endpoints of 4096 packs have more.
 const LIMIT: usize = 1 << 20;
 
-/// Answers, by standard output: to nobody, if nobody reads. Who does not is about to close standard input as well.
+/// Writes a line to standard output. Errors are ignored: an invoker that does not read is about to close standard input
+/// as well.
 pub(crate) fn say(line: &str) {
     let mut output = io::stdout().lock();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }
 
-/// What has been read of standard input and not yet been taken.
+/// Standard input, with what has been read of it and not yet taken.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
     input: BorrowedFd<'a>,
@@ -33,7 +34,7 @@ impl<'a> Lines<'a> {
         self.input
     }
 
-    /// The next line, if all of it is there.
+    /// Takes the next line, if it is complete.
     pub(crate) fn next(&mut self) -> Option<Vec<u8>> {
         let end = self.read.iter().position(|byte| *byte == b'\n')?;
         let rest = self.read.split_off(end + 1);
@@ -42,7 +43,8 @@ impl<'a> Lines<'a> {
         Some(line)
     }
 
-    /// Reads what is there, or waits for it. Whether there may be more; a line without an end ends the input, too.
+    /// Reads what is available, or blocks until something is. Returns whether there may be more; a line that is too
+    /// long ends the input, too.
     pub(crate) fn read(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 4096];
         loop {

@@ -1,4 +1,4 @@
-//! The names of a pack's Unix sockets, which only those who are told can find.
+//! The names of a pack's Unix sockets, which only those who are given one can find.
 
 use std::fmt::Write;
 use std::io;
@@ -12,10 +12,10 @@ use rustix::process::umask;
 
 use crate::Error;
 
-/// Connections that wait to be taken in. The kernel has a limit of its own.
+/// Connections that wait to be accepted. The kernel has a limit of its own.
 const BACKLOG: i32 = 4096;
 
-/// A name in a directory, for those who use it.
+/// A name in a directory, as its users need it.
 #[derive(Debug, Clone)]
 pub(crate) struct LocalPath {
     path: PathBuf,
@@ -23,16 +23,16 @@ pub(crate) struct LocalPath {
     name: String,
 }
 
-/// A name in a directory, taken away with this.
+/// A name in a directory, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct LocalName(LocalPath);
 
-/// Those of a pack.
+/// The names of a pack's sockets.
 #[derive(Debug)]
 pub(crate) struct Names {
-    /// Of the socket on which it is found by others.
+    /// The name of the socket at which others find it.
     pub(crate) pack: LocalName,
-    /// Of the one on which it finds packs of other machines.
+    /// The name of the socket by which it reaches packs on other machines.
     pub(crate) peers: LocalName,
 }
 
@@ -46,17 +46,17 @@ impl Names {
 }
 
 impl LocalName {
-    /// One that nobody can guess, and nobody has bound yet.
+    /// Chooses a name that nobody can guess and nobody has bound yet.
     pub(crate) fn random(directory: &Path) -> Result<Self, Error> {
         let mut random = [0; 16];
         getrandom::fill(&mut random)
             .map_err(|reason| Error::kernel("random bytes", io::Error::other(reason)))?;
         let mut name = String::new();
         for byte in random {
-            // A String takes all that is written to it.
+            // Writing to a String does not fail.
             let _ = write!(name, "{byte:02x}");
         }
-        // It may be searched and not read.
+        // The directory may be searchable but not readable.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(directory, flags, Mode::empty());
         let opened = opened.map_err(|reason| Error::local(directory, reason))?;
@@ -77,12 +77,12 @@ impl LocalPath {
         &self.name
     }
 
-    /// As this process finds it, however long the directory's own path is.
+    /// Its path for this process, short however long the directory's own path is.
     pub(crate) fn to_path(&self) -> String {
         format!("/proc/self/fd/{}/{}", self.directory.as_raw_fd(), self.name)
     }
 
-    /// Gives it to a socket, on which then all who know it can connect.
+    /// Binds a socket to the name and listens: then everybody who knows the name can connect.
     pub(crate) fn bind(&self, socket: impl AsFd) -> Result<(), Error> {
         let before = umask(Mode::empty());
         let bound = SocketAddrUnix::new(self.to_path()).and_then(|address| bind(&socket, &address));
@@ -92,7 +92,7 @@ impl LocalPath {
             .map_err(|reason| Error::local(&self.path, reason))
     }
 
-    /// Takes it away, if anybody has it.
+    /// Removes the name, if it is in use.
     pub(crate) fn remove(&self) {
         let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
     }

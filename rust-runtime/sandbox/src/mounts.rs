@@ -1,4 +1,4 @@
-//! What is closed of what is mounted, once process 1 sees nothing else.
+//! Restrictions on what is mounted, made once process 1 sees nothing else.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -15,7 +15,8 @@ use rustix::mount::{
 use crate::network::{HOSTS, RESOLVERS};
 use crate::root::{DEVICES, SCRATCH};
 
-/// Docker's: what tells of the machine, or reaches into it; and where anybody can have the kernel watch for something.
+/// Docker's list: files that reveal something about the machine or affect it; and those by which anybody can make the
+/// kernel watch for something.
 const MASKED: [&str; 13] = [
     "/proc/acpi",
     "/proc/asound",
@@ -40,9 +41,9 @@ const READ_ONLY: [&str; 6] = [
     "/proc/sysrq-trigger",
 ];
 
-/// Masks what nobody is to see, and makes read-only what nobody is to write to: all but the scratch directories and
-/// what is each process's own below `/proc`, and these directories of the operator's. What packs can write there nobody
-/// can execute.
+/// Masks what packs must not see, and makes everything read-only except the scratch directories, each process's own
+/// files below `/proc`, and the given directories of the operator's. Nothing that packs can write there can be
+/// executed.
 pub(crate) fn close(writable: &[String]) -> io::Result<()> {
     for (file, place) in [(HOSTS, "/etc/hosts"), (RESOLVERS, "/etc/resolv.conf")] {
         if Path::new(file).exists() {
@@ -72,7 +73,7 @@ pub(crate) fn close(writable: &[String]) -> io::Result<()> {
     let writable: Vec<_> = (writable.iter())
         .map(|path| Ok((path, take_away(path)?)))
         .collect::<io::Result<_>>()?;
-    // With what is mounted below: no flag that a mount has had before is lost.
+    // Including mounts below; flags that a mount already has are kept.
     let closed = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
     change(c"/", Change::Set(closed))?;
     for path in SCRATCH.into_iter().chain(["/proc"]) {
@@ -89,8 +90,8 @@ pub(crate) fn close(writable: &[String]) -> io::Result<()> {
     Ok(())
 }
 
-/// With what is mounted below, some of which may be read-only on the machine and stays so: that flag is not to be set
-/// on all of it and cleared again.
+/// Detaches a mount together with those below it. Some of these may be read-only on the machine and must stay so: the
+/// flag must not be set on all of them and cleared again.
 fn take_away(path: &str) -> io::Result<OwnedFd> {
     let whole = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE;
     let tree = open_tree(CWD, path, whole | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
@@ -98,11 +99,11 @@ fn take_away(path: &str) -> io::Result<OwnedFd> {
     Ok(tree)
 }
 
-/// What becomes of some of a mount's attributes.
+/// A change of a mount's attributes.
 enum Change {
-    /// They are set, also of all mounts below.
+    /// Sets them, also on all mounts below.
     Set(u64),
-    /// They are cleared, of this mount alone.
+    /// Clears them, on this mount only.
     Clear(u64),
 }
 
@@ -117,7 +118,7 @@ fn change(path: &CStr, change: Change) -> io::Result<()> {
         propagation: 0,
         userns_fd: 0,
     };
-    // SAFETY: reads a string that ends in zero and a structure of the size that is given, which both outlive the call.
+    // SAFETY: reads a NUL-terminated string and a structure of the given size, which both outlive the call.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,

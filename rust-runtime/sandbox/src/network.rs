@@ -1,4 +1,4 @@
-//! The pack's network as its shim has it: a namespace that it can enter, and two files, by which names are found.
+//! The pack's network as its shim sees it: a namespace that it can enter, and two files by which names are resolved.
 
 use std::fs::{self, File};
 use std::io;
@@ -12,12 +12,12 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::credentials::SCAFFOLD;
 
-/// A network namespace, for as long as this is kept.
+/// A network namespace, which lives at least as long as this value.
 #[derive(Debug)]
 pub(crate) struct Namespace(OwnedFd);
 
 impl Namespace {
-    /// This process's.
+    /// Opens the network namespace of this process.
     pub(crate) fn own() -> io::Result<OwnedFd> {
         File::open("/proc/self/ns/net").map(OwnedFd::from)
     }
@@ -26,7 +26,7 @@ impl Namespace {
         Self(descriptor)
     }
 
-    /// Does something where the sockets that are made belong to it. Blocks for as long as that takes.
+    /// Runs `act` in the namespace, to which the sockets it makes then belong. Blocks until `act` has returned.
     pub(crate) fn within<T: Send>(
         &self,
         act: impl FnOnce() -> io::Result<T> + Send,
@@ -43,22 +43,22 @@ impl Namespace {
     }
 }
 
-/// A pack's file of names, which only its shim writes.
+/// A pack's `/etc/hosts`, which only its shim writes.
 #[derive(Debug)]
 pub(crate) struct Hosts(File);
 
-/// Where it lies in the pack's root. Process 1 has programs see it at `/etc/hosts`.
+/// Its path in the pack's root. Process 1 mounts it at `/etc/hosts`.
 pub(crate) const HOSTS: &str = "/run/burst/hosts";
 
 impl Hosts {
-    /// Where the pack's root is laid out, with the pack itself in it.
+    /// Creates the file in the directory where the pack's root is laid out, with the pack's own names in it.
     pub(crate) fn create() -> io::Result<Self> {
         let hosts = Self(create(HOSTS)?);
         hosts.name(&[])?;
         Ok(hosts)
     }
 
-    /// Names these, and nobody else but the pack itself.
+    /// Replaces the names by these and the pack's own.
     pub(crate) fn name(&self, named: &[(String, IpAddr)]) -> io::Result<()> {
         let mut lines = "127.0.0.1 localhost pack\n::1 localhost\n".to_owned();
         for (name, address) in named {
@@ -68,15 +68,15 @@ impl Hosts {
     }
 }
 
-/// A pack's file of those who know names, which only its shim writes as well.
+/// A pack's `/etc/resolv.conf`, which only its shim writes.
 #[derive(Debug)]
 pub(crate) struct Resolvers(File);
 
-/// Where it lies in the pack's root. Process 1 has programs see it at `/etc/resolv.conf`.
+/// Its path in the pack's root. Process 1 mounts it at `/etc/resolv.conf`.
 pub(crate) const RESOLVERS: &str = "/run/burst/resolv.conf";
 
 impl Resolvers {
-    /// Where the pack's root is laid out, with nobody in it.
+    /// Creates the file in the directory where the pack's root is laid out, without resolvers.
     pub(crate) fn create() -> io::Result<Self> {
         create(RESOLVERS).map(Self)
     }

@@ -1,6 +1,7 @@
-//! Packs of other machines that a pack goes to: a Unix socket on which it says the number of one, in four bytes, and is
-//! told in four more whether that one is reached (0), or why not (an error's number). Whatever follows is for that one.
-//! Numbers in place of addresses need no loopback with a listener for each of hundreds, and let nobody else be named.
+//! Connections to packs on other machines. The pack connects to a Unix socket and writes the index of a peer as four
+//! bytes; four bytes in return say whether that peer was reached (0), or why not (an error number). Whatever follows
+//! goes to the peer. Numbers instead of addresses avoid a loopback address and a listener for each of hundreds of
+//! peers, and the pack cannot name anything else.
 
 use std::io;
 use std::sync::Arc;
@@ -17,13 +18,13 @@ use crate::relay::{ConnectionLimit, PAUSE, dial, prepare};
 use crate::target::Target;
 use crate::tunnel::Tunnel;
 
-/// How long a pack may take to say which one.
+/// How long a pack may take to write the index.
 const ASKED: Duration = Duration::from_secs(3);
 
-/// How long it may take to find one and to connect to it: the pack waits for 3 s.
+/// How long it may take to resolve a peer and connect to it: the pack waits for 3 s.
 const REACHED: Duration = Duration::from_millis(2500);
 
-/// Takes in what the pack connects until the end.
+/// Accepts the pack's connections until the end, and relays each to the peer it names.
 pub(crate) async fn lead_to(
     peers: Arc<[Target]>,
     (listener, limit): (UnixListener, ConnectionLimit),
@@ -37,12 +38,12 @@ pub(crate) async fn lead_to(
                 (Ok((inner, _)), Some(permit)) => {
                     let (peers, limit, end) = (Arc::clone(&peers), limit.clone(), end.clone());
                     connections.spawn(async move {
-                        // A client that has gone again needs no answer.
+                        // A client that has disconnected needs no answer.
                         let _ = lead(inner, (&peers, &limit), &end).await;
                         drop(permit);
                     });
                 }
-                // Whoever is turned away comes again.
+                // A client that is turned away tries again.
                 (Ok(_), None) => {}
                 (Err(_), _) => sleep(PAUSE).await,
             },
@@ -66,7 +67,7 @@ async fn lead(
             None => Err(libc::ENXIO),
         })
     };
-    // Who has not been told that it is connected has said nothing yet.
+    // A client that has no answer yet has sent no data yet.
     let Some(reached) = end.or(asked).await.transpose()? else {
         return Ok(());
     };
@@ -105,7 +106,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_that_waits_for_its_turn_does_not_delay_the_end() {
         let directory = tempfile::tempdir().unwrap();
-        // Now and then a machine is too slow to tell.
+        // Now and then a machine is too slow to show it.
         for attempt in 0..10 {
             let path = directory.path().join(attempt.to_string());
             let listener = UnixListener::bind(&path).unwrap();

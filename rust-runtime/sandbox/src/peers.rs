@@ -1,4 +1,5 @@
-//! Packs of other machines: they come by [`inbound`](crate::inbound), and are gone to by [`outbound`](crate::outbound).
+//! Packs on other machines: incoming connections by [`inbound`](crate::inbound), outgoing ones by
+//! [`outbound`](crate::outbound).
 
 use std::io;
 use std::os::unix::net::UnixListener;
@@ -17,20 +18,21 @@ use crate::spec::Listen;
 use crate::target::{Target, TargetError};
 use crate::task::{self, Task};
 
-/// Of other machines, in one flare.
+/// Packs on other machines, in one flare.
 const PEERS: usize = 4096;
 
-/// Connections of two packs in one direction: those that packs need, and some that have just ended.
+/// Connections between two packs in one direction: those that packs need, and some that have just ended.
 const CONNECTIONS: usize = 8;
 
-/// Connections of a pack in one direction, however many packs there are, and where there are few descriptors.
+/// Bounds of a pack's connections in one direction: the most, however many packs there are, and the least, however few
+/// descriptors.
 const MOST: u64 = 4096;
 const LEAST: u64 = 64;
 
-/// Descriptors of the shim that are not for this.
+/// Descriptors of the shim that are reserved for other things.
 const KEPT: u64 = 1024;
 
-/// Why there are none, or why they cannot come.
+/// Why packs on other machines cannot be reached, or cannot connect.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PeersError {
     #[error("the pack has no directory of sockets")]
@@ -43,10 +45,10 @@ pub(crate) enum PeersError {
     Socket(io::Error),
 }
 
-/// What of them there is.
+/// A pack's connections with packs on other machines.
 #[derive(Debug)]
 pub(crate) struct Peers {
-    /// Of the pack's own socket, and of that on which it finds others; none where it has no sockets.
+    /// The names of the pack's own socket and of the one by which it reaches others; none if it has no sockets.
     names: Option<(LocalPath, LocalPath)>,
     inbound: Option<Task>,
     outbound: Option<Task>,
@@ -61,7 +63,7 @@ impl Peers {
         }
     }
 
-    /// Lets others come; where they do.
+    /// Lets other packs connect; returns the endpoint at which they do.
     pub(crate) async fn listen(&mut self, listen: &Listen, end: End) -> Result<String, PeersError> {
         let (pack, _) = self.names.clone().ok_or(PeersError::NoSockets)?;
         enough(listen.packs)?;
@@ -77,7 +79,8 @@ impl Peers {
         Ok(endpoint)
     }
 
-    /// Lets the pack go to these, each given as `HOST:PORT`, by their index; where it says so.
+    /// Lets the pack connect to these, each given as `HOST:PORT`, by their index; returns the path of the socket for
+    /// that in the pack.
     pub(crate) async fn reach(&mut self, peers: &[String], end: End) -> Result<String, PeersError> {
         let (_, name) = self.names.clone().ok_or(PeersError::NoSockets)?;
         enough(peers.len())?;
@@ -94,9 +97,9 @@ impl Peers {
         Ok(format!("{SOCKETS}/{}", name.as_str()))
     }
 
-    /// Returns when no connection is left.
+    /// Closes both directions, and returns when no connection is left.
     pub(crate) async fn close(&mut self) {
-        // Together, as each may take its time.
+        // In parallel, as each may take some time.
         tokio::join!(
             task::close(&mut self.inbound),
             task::close(&mut self.outbound)
@@ -114,17 +117,17 @@ fn enough(packs: usize) -> Result<(), PeersError> {
     }
 }
 
-/// For the connections of so many packs in one direction, each of which takes two descriptors.
+/// The limit for the connections with this many packs in one direction, each of which takes two descriptors.
 fn limit(packs: usize) -> ConnectionLimit {
     let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let most = (descriptors.saturating_sub(KEPT) / 4).clamp(LEAST, MOST);
     let wanted = (packs * CONNECTIONS) as u64;
-    // It is at most `MOST`.
+    // At most `MOST`.
     ConnectionLimit::new(wanted.clamp(LEAST, most) as u32)
 }
 
 fn bind(name: &LocalPath) -> io::Result<tokio::net::UnixListener> {
-    // Of an earlier list.
+    // That of an earlier list.
     name.remove();
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;

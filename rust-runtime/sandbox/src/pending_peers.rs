@@ -1,8 +1,8 @@
-//! Those who have come to a pack's port and have not been answered yet.
+//! Peers that have connected to a pack's port and have not been answered yet.
 //!
-//! There is room for so many. When it is full, somebody who came from where most came from goes, the one who has been
-//! there longest: a pack needs a moment for its proof, so it is seldom the one, and comes again if it is. The pack does
-//! the same with those it has been led to, but cannot see where they came from.
+//! Their number is bounded. When there is no room, one is evicted: the oldest from the source that has the most. A pack
+//! needs only a moment to prove itself, so it is rarely the one, and tries again if it is. The pack does the same with
+//! connections forwarded to it, but cannot see where they came from.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -10,11 +10,11 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Those who are there, each with what makes a `T` of him, if anything does.
+/// The pending peers, each with a future that resolves to a `T` once the peer has been answered, if ever.
 #[derive(Debug)]
 pub(crate) struct PendingPeers<T> {
     room: usize,
-    /// In the order they came.
+    /// In the order in which they connected.
     there: Vec<(IpAddr, AbortHandle)>,
     proving: JoinSet<Option<T>>,
 }
@@ -40,7 +40,7 @@ impl<T: Send + 'static> PendingPeers<T> {
         self.there.push((source(from), proving));
     }
 
-    /// Makes room; whether there was anybody to go.
+    /// Evicts a peer; returns whether there was one.
     pub(crate) fn evict(&mut self) -> bool {
         let mut sources: HashMap<IpAddr, usize> = HashMap::new();
         for (source, _) in &self.there {
@@ -57,7 +57,7 @@ impl<T: Send + 'static> PendingPeers<T> {
         })
     }
 
-    /// The next one who has been answered. None while nobody is there.
+    /// Waits for the next peer that has been answered. `None` if no peer is pending.
     pub(crate) async fn answered(&mut self) -> Option<T> {
         loop {
             let ended = self.proving.join_next_with_id().await?;
@@ -72,13 +72,13 @@ impl<T: Send + 'static> PendingPeers<T> {
         }
     }
 
-    /// Returns when nobody is there any more.
+    /// Drops all pending peers, and returns when they are closed.
     pub(crate) async fn close(mut self) {
         self.proving.shutdown().await;
     }
 }
 
-/// An IPv6 network counts as one: it has more addresses than anybody has room for.
+/// The source of an address. An IPv6 network counts as one source: it has more addresses than there could be room for.
 fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
     use tokio::sync::oneshot;
 
-    /// Who stays until he is told that he is known, and then tells who he is.
+    /// A peer that stays until it is recognised, and then returns its address.
     fn enter(pending: &mut PendingPeers<&'static str>, from: &'static str) -> oneshot::Sender<()> {
         let (known, told) = oneshot::channel();
         pending.add(from.parse().unwrap(), async move {
@@ -101,7 +101,7 @@ mod tests {
         known
     }
 
-    /// Whether those who are gone have noticed.
+    /// Which of them are still pending, once evictions have taken effect.
     async fn are_there(stay: &[oneshot::Sender<()>]) -> Vec<bool> {
         for _ in 0..stay.len() + 1 {
             tokio::task::yield_now().await;
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
         pack.send(()).unwrap();
         assert_eq!(pending.answered().await, Some("10.0.0.1"));
-        // There is room for one again.
+        // There is room for one more again.
         let other = enter(&mut pending, "10.0.0.3");
         assert_eq!(are_there(&crowd[6..]).await, [true; 3]);
         drop(crowd);

@@ -1,4 +1,4 @@
-//! The last walls, which process 1 makes around itself before it becomes the runtime.
+//! The last walls, which process 1 builds around itself before it becomes the runtime.
 
 use std::ffi::OsString;
 use std::io;
@@ -24,31 +24,32 @@ use crate::network::Namespace;
 use crate::root::RUNTIME;
 use crate::{Error, descriptors, handover, loopback, mounts, ruleset, signals};
 
-/// What process 1 is to do, made before it is started.
+/// The task of process 1, prepared before it is started.
 #[derive(Debug)]
 pub(crate) struct ProcessOne {
     pub(crate) credentials: Credentials,
     pub(crate) filter: Filter,
-    /// Descriptors that each process may have.
+    /// Descriptors per process.
     pub(crate) files: u32,
-    /// Of the pack's Unix socket, which is made in the pack's own network.
+    /// The name of the pack's Unix socket, which is created in the pack's own network.
     pub(crate) socket_name: Option<String>,
     /// Directories of the operator's that the pack may write to.
     pub(crate) writable: Vec<String>,
-    /// What the runtime empties.
+    /// Directories that the runtime empties.
     pub(crate) scratch: Vec<&'static str>,
-    /// Of the runtime; without them it ends with success once the walls stand.
+    /// The environment of the runtime; without one, process 1 ends successfully once the walls are complete.
     pub(crate) environment: Option<Vec<(OsString, OsString)>>,
 }
 
 impl ProcessOne {
-    /// Runs in process 1, which has the shim's memory and no other thread. Returns its exit code, or not at all.
+    /// Runs in process 1, which has a copy of the shim's memory and no other thread. Returns its exit code, unless it
+    /// becomes the runtime.
     pub(crate) fn run(&self) -> i32 {
         let life_line = io::stdin();
         let runtime = match self.close_in(&life_line) {
             Ok(runtime) => runtime,
             Err(error) => {
-                // Nobody hears it if the shim is gone.
+                // Fails if the shim has ended.
                 let _ = handover::send(&life_line, &error.to_string(), &[]);
                 return NOT_STARTED;
             }
@@ -63,9 +64,11 @@ impl ProcessOne {
         }
     }
 
-    /// All that is left to do, in an order that leaves each step the rights it needs.
+    /// Builds the remaining walls, in an order that leaves each step the rights it needs. Returns the command of the
+    /// runtime.
     fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
-        // The shim puts it under its limits meanwhile, and keeps its network, which it may let out later.
+        // The shim meanwhile moves it into its control group, and keeps its network, to give the pack access to others
+        // later.
         let network = Namespace::own().map_err(|reason| Error::kernel("a network", reason))?;
         let socket = self
             .socket_name
@@ -78,23 +81,24 @@ impl ProcessOne {
             .collect();
         handover::send(life_line, "", &handed).map_err(Error::Handover)?;
         drop(network);
-        // Later it could send none where packs of its user have as many on their way as each may have.
+        // Not earlier: with this limit it could not send any if other packs of its user have as many in flight as each
+        // may have.
         descriptors::hold(self.files)
             .map_err(|reason| Error::kernel("a limit of descriptors", reason))?;
         let control = handover::receive(life_line).map_err(Error::Handover)?;
-        // The runtime ends by them.
+        // They end the runtime.
         signals::release().map_err(|reason| Error::kernel("to let signals through", reason))?;
-        // No terminal is its own.
+        // Without a controlling terminal.
         setsid().map_err(|reason| Error::kernel("a session", reason))?;
         loopback::up().map_err(|reason| Error::kernel("a loopback", reason))?;
         mounts::close(&self.writable)
             .map_err(|reason| Error::kernel("to close what is mounted", reason))?;
-        // SAFETY: parts no descriptors from another thread's.
+        // SAFETY: does not unshare descriptors from another thread's.
         unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP) }
             .map_err(|reason| Error::kernel("a namespace of control groups", reason))?;
         self.credentials.become_the_packs_user()?;
         drop_capabilities().map_err(|reason| Error::kernel("to take all rights", reason))?;
-        // Taken back by the kernel from whom becomes another user.
+        // The kernel clears it when a process changes its user.
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|reason| Error::kernel("to end with the shim", reason))?;
         ruleset::apply(&self.writable).map_err(|error| Error::Ruleset(error.into()))?;
@@ -104,7 +108,7 @@ impl ProcessOne {
         self.runtime(control.descriptors, socket)
     }
 
-    /// As which this process goes on.
+    /// The command that this process executes next.
     fn runtime(
         &self,
         control: Vec<OwnedFd>,
@@ -144,7 +148,7 @@ fn local_socket() -> Result<OwnedFd, Error> {
         .map_err(|reason| Error::kernel("a socket", reason))
 }
 
-/// Its number in the program that is executed, for which it stays open.
+/// Returns the descriptor's number, and keeps it open in the program that is executed.
 fn inherited(descriptor: OwnedFd) -> Result<String, Error> {
     fcntl_setfd(&descriptor, FdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
     Ok(descriptor.into_raw_fd().to_string())
@@ -160,10 +164,10 @@ impl Credentials {
                 (user, user)
             }
         };
-        // Who may not be looked into, as whoever becomes another user, may not write to its own files below /proc either.
+        // A process that is not dumpable, as after a change of user, may not write to its own files below /proc either.
         set_dumpable_behavior(DumpableBehavior::Dumpable)
             .map_err(|reason| failed(reason.into()))?;
-        // SAFETY: parts no descriptors from another thread's.
+        // SAFETY: does not unshare descriptors from another thread's.
         unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(|reason| Error::Namespaces {
             reason: reason.into(),
         })?;
@@ -171,7 +175,7 @@ impl Credentials {
     }
 }
 
-/// With the right to make a user namespace, which some machines give to nobody else.
+/// Changes the user, and keeps the right to make a user namespace, which some machines give to nobody else.
 fn leave_root(user: u32) -> io::Result<()> {
     let (user, group) = ids(user);
     set_keep_capabilities(true)?;
@@ -184,12 +188,12 @@ fn leave_root(user: u32) -> io::Result<()> {
     Ok(set_keep_capabilities(false)?)
 }
 
-/// From every set, also of what it ever executes.
+/// Drops capabilities from every set, also for whatever this process executes.
 fn drop_capabilities() -> io::Result<()> {
     clear_ambient_capability_set()?;
     for capability in (0..64).map(|number| CapabilitySet::from_bits_retain(1 << number)) {
         match remove_capability_from_bounding_set(capability) {
-            // The kernel has no more of them.
+            // The kernel has no further capabilities.
             Err(rustix::io::Errno::INVAL) => break,
             removed => removed?,
         }

@@ -1,5 +1,5 @@
-//! The processes of a sandbox as its shim has them: process 1, and between the two the one that hakoniwa waits in,
-//! here called the monitor.
+//! The processes of a sandbox as its shim sees them: process 1, and between the two the process in which hakoniwa waits
+//! for it, here called the monitor.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -21,13 +21,13 @@ use crate::local_name::LocalPath;
 use crate::network::Namespace;
 use crate::process_one::ProcessOne;
 
-/// Gone when this is dropped.
+/// The processes, which are killed when this is dropped.
 pub(crate) struct Processes {
     monitor: Child,
     ended: OwnedFd,
-    /// Until it is dropped process 1 has an open standard input.
+    /// While this is open, so is the standard input of process 1.
     life_line: Option<OwnedFd>,
-    /// Process 1, once it has said who it is.
+    /// Process 1, once it has introduced itself.
     first: Option<First>,
     reaped: bool,
 }
@@ -38,18 +38,18 @@ struct First {
 }
 
 impl Processes {
-    /// Process 1 has been begun, and has this for the runtime to listen to.
+    /// Starts process 1, and sends it the socket on which the runtime is to listen.
     pub(crate) fn spawn(
         container: &Container,
         process_one: ProcessOne,
         control: BorrowedFd<'_>,
     ) -> Result<Self, Error> {
-        // Whom the monitor leaves behind, should somebody kill it, is this process's.
+        // Should the monitor be killed, this process inherits its children.
         set_child_subreaper(Some(getpid()))
             .map_err(|reason| Error::kernel("to inherit processes", reason))?;
         let (ours, theirs) = life_line()?;
         handover::send(&ours, "", &[control]).map_err(Error::Handover)?;
-        // SAFETY: this process has no other thread that could hold a lock, so that its copy can do all that it can.
+        // SAFETY: this process has no other thread that could hold a lock, so its copy can do everything that it can.
         let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
         let spawned = command.stdin(theirs).spawn();
         let mut monitor = spawned.map_err(Error::Processes)?;
@@ -70,7 +70,7 @@ impl Processes {
         }
     }
 
-    /// Does for process 1 what only the shim can, while it makes its walls. Its network.
+    /// Does for process 1 what only the shim can, while process 1 builds its walls. Returns the pack's network.
     pub(crate) fn attend(
         &mut self,
         cgroup: Option<&mut ControlGroup>,
@@ -85,19 +85,19 @@ impl Processes {
         let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
         let life_line = self.life_line.as_ref().ok_or_else(lost)?;
         match handover::send(life_line, "", &[]) {
-            // It could not, and has said why: its exit code tells.
+            // Process 1 has failed and reported why; its exit code says the rest.
             Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             sent => sent.map_err(Error::Handover),
         }
     }
 
-    /// Where it was not heard, what has become of process 1.
+    /// Replaces an error of the handover by what has become of process 1.
     fn explained<T>(&mut self, heard: Result<T, Error>) -> Result<T, Error> {
         match heard {
             Err(Error::Handover(reason)) if reason.kind() == io::ErrorKind::WouldBlock => {
                 Err(Error::Late(WALLS))
             }
-            // It has ended, and whoever waits for it knows how.
+            // Process 1 has ended, and the monitor, which waits for it, knows how.
             Err(Error::Handover(_)) => Err(Error::Walls(self.reap()?.reason)),
             heard => heard,
         }
@@ -116,7 +116,7 @@ impl Processes {
         if let (Some(name), Some(socket)) = (name, descriptors.next()) {
             name.bind(socket)?;
         }
-        // Where it has ended it has said why, which is heard next.
+        // If it has ended, its next message says why.
         self.first = (pidfd_open(sender, PidfdFlags::empty()).ok()).map(|handle| First {
             number: sender,
             handle,
@@ -138,37 +138,37 @@ impl Processes {
         }
     }
 
-    /// The numbers of those with which all others go.
+    /// The numbers of the processes whose end ends all others.
     pub(crate) fn numbers(&self) -> Vec<u32> {
         let first = self.first.as_ref();
         let first = first.map(|first| first.number.as_raw_nonzero().get().unsigned_abs());
         std::iter::once(self.monitor.id()).chain(first).collect()
     }
 
-    /// Readable once they are all gone, or the monitor was killed.
+    /// Becomes readable once all processes have ended, or the monitor was killed.
     pub(crate) fn ended(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
 
-    /// Tells process 1 to end: its standard input does.
+    /// Asks process 1 to end, by closing its standard input.
     pub(crate) fn end(&mut self) {
         self.life_line = None;
     }
 
-    /// Kills process 1, and with it all others.
+    /// Kills process 1, and thereby all others.
     pub(crate) fn kill(&self) {
         if let Some(first) = &self.first {
-            // It may be gone already.
+            // It may have ended already.
             let _ = pidfd_send_signal(&first.handle, Signal::KILL);
         }
     }
 
-    /// How process 1 has ended, once all are gone.
+    /// Waits until all processes have ended, and returns how process 1 did.
     pub(crate) fn reap(&mut self) -> Result<ExitStatus, Error> {
         self.reaped = true;
         self.end();
         let status = self.monitor.wait();
-        // Somebody may have killed the monitor before its death could tell process 1.
+        // The monitor may have been killed before it could end process 1.
         self.kill();
         let deadline = Instant::now() + WALLS;
         while let Ok(child) = waitpid(None, WaitOptions::NOHANG) {
@@ -200,11 +200,11 @@ impl std::fmt::Debug for Processes {
     }
 }
 
-/// How long process 1 may take to shut itself in, and the kernel to end what it kills: a busy machine may have no time
+/// How long process 1 may take to isolate itself, and the kernel to end what it kills: a busy machine may have no time
 /// for either.
 const WALLS: Duration = Duration::from_secs(60);
 
-/// Both ends, of which messages come as they were sent, with who has sent them.
+/// Makes a socket pair that keeps the boundaries of messages, and reports the sender of each to our end.
 fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
     let failed = |reason: Errno| Error::Handover(reason.into());
     let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);

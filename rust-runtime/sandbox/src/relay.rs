@@ -1,4 +1,4 @@
-//! Connections of a pack's to a server, each made once more outside.
+//! Relays connections from a pack to a server: for each, another is made outside.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -16,24 +16,25 @@ use tokio::time::{sleep, timeout};
 use crate::copy::{copy_bidirectional, finish};
 use crate::end::End;
 
-/// As many connections as may be open may begin within this time, and any more wait: this machine has a limited number
-/// of ports for a server, and each is lost for a minute.
+/// The time within which as many connections may begin as may be open; any more wait. This machine has a limited number
+/// of ports for a server, and each is unavailable for a minute after use.
 const TURN: Duration = Duration::from_secs(4);
 
-/// Of each direction of a connection.
+/// Bytes of the buffer of each direction of a connection.
 const BUFFER: usize = 32 << 10;
 
-/// What the kernel is asked to keep at most of each direction of each of a connection's two sockets, for which it takes
-/// twice as much: this is no pack's memory, so that one that does not read must not have the kernel make it larger.
+/// Bytes that the kernel is asked to buffer at most for each direction of a connection's two sockets; it takes twice as
+/// much. That memory is not counted for the pack, so a slow reader must not make the kernel increase it.
 const KEPT: usize = 128 << 10;
 
-/// How long it may take to connect to a server, by all of its addresses.
+/// How long connecting to a server may take, over all of its addresses.
 const DIALLED: Duration = Duration::from_secs(5);
 
-/// How long nobody is taken in while this process has no descriptors left.
+/// How long no connection is accepted after this process has run out of descriptors.
 pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// How many connections of a pack may be open, and may begin within [`TURN`]; any more are reset, or wait.
+/// Limits how many connections of a pack may be open, and how many may begin within [`TURN`]: any more are reset, or
+/// wait.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionLimit {
     count: u32,
@@ -50,18 +51,18 @@ impl ConnectionLimit {
         }
     }
 
-    /// Takes a permit, if one is free: the connection counts until that is dropped.
+    /// Takes a permit, if one is free: the connection counts until the permit is dropped.
     pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.open).try_acquire_owned().ok()
     }
 
     /// Waits until no connection is open.
     pub(crate) async fn all_free(&self) {
-        // Never closed.
+        // The semaphore is never closed.
         let _all = self.open.acquire_many(self.count).await;
     }
 
-    /// Waits until another one may begin.
+    /// Waits until another connection may begin.
     pub(crate) async fn turn(&self) {
         if let Ok(turn) = Arc::clone(&self.begun).acquire_owned().await {
             tokio::spawn(async move {
@@ -72,7 +73,7 @@ impl ConnectionLimit {
     }
 }
 
-/// Accepts connections until the `end`, and passes each on to the first of its server's addresses that answers; one
+/// Accepts connections until the `end`, and relays each to the first of its server's addresses that answers; one
 /// without a server is reset.
 pub(crate) async fn pass_on(
     listener: TcpListener,
@@ -87,7 +88,7 @@ pub(crate) async fn pass_on(
         };
         let (limit, end) = (limit.clone(), end.clone());
         connections.spawn(async move {
-            // Given back when the sockets are closed.
+            // Returned after the sockets are closed.
             let _permit = permit;
             connect(inner, (&server, &limit), &end).await;
         });
@@ -102,8 +103,8 @@ pub(crate) async fn pass_on(
             Some(_) = connections.join_next() => {}
         }
     }
-    // Connections still in the backlog count as well. But a client that connects again and again would keep it from
-    // ending, so there are no more of them than may be open.
+    // Connections still in the backlog are relayed as well. But a client that connects again and again would delay the
+    // end, so no more of them are accepted than may be open.
     for _ in 0..limit.count {
         let Ok((inner, _)) = SockRef::from(&listener).accept() else {
             break;
@@ -117,13 +118,14 @@ pub(crate) async fn pass_on(
     finish(connections).await;
 }
 
-/// Until both sides have said all, or until what the pack has said by the `end` is copied.
+/// Relays until both sides have ended their streams, or until everything that the pack wrote before the `end` is
+/// copied.
 async fn connect(
     mut inner: TcpStream,
     (server, limit): (&[SocketAddr], &ConnectionLimit),
     end: &End,
 ) {
-    // What fails on one side, or is given up, is no end on the other.
+    // A failure on one side, or a timeout, must not look like an orderly end on the other.
     reset(&inner);
     if bound(SockRef::from(&inner)).is_err() {
         return;
@@ -156,14 +158,14 @@ async fn connect(
         .is_ok()
     {
         keep(&outer);
-        // At the end what the server would have said is cut.
+        // At the end the rest of the server's data is cut off.
         if !end.is_told() {
             keep(&inner);
         }
     }
 }
 
-/// Whether there is anything to pass on.
+/// Whether the pack has sent anything.
 fn has_spoken(inner: &TcpStream) -> bool {
     let mut word = [MaybeUninit::uninit()];
     SockRef::from(inner).peek(&mut word).is_ok_and(|it| it > 0)
@@ -191,13 +193,14 @@ async fn dial_one(address: SocketAddr) -> io::Result<TcpStream> {
     socket.connect(address).await
 }
 
-/// For good, whatever passes.
+/// Fixes the sizes of the socket's buffers: the kernel no longer adjusts them to the traffic.
 pub(crate) fn bound(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_recv_buffer_size(KEPT)?;
     socket.set_send_buffer_size(KEPT)
 }
 
-/// Small messages leave at once, and who is gone with its machine is noticed in the end, as programs would by themselves.
+/// Makes small messages leave immediately, and lets the loss of the peer's machine be noticed eventually, as programs
+/// would do themselves.
 pub(crate) fn prepare(outer: &TcpStream) -> io::Result<()> {
     outer.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
@@ -207,13 +210,13 @@ pub(crate) fn prepare(outer: &TcpStream) -> io::Result<()> {
     SockRef::from(outer).set_tcp_keepalive(&keepalive)
 }
 
-/// Once it is closed, unless it is [kept](keep).
+/// Makes the connection end with a reset when it is closed, unless [`keep`] takes that back.
 pub(crate) fn reset(stream: &TcpStream) {
-    // Else it ends as if all had been said.
+    // Otherwise it would look like an orderly end.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
 
-/// All has been said: the kernel sees to what is on its way.
+/// Lets the connection end in an orderly way, as all data is written: the kernel delivers what is in flight.
 pub(crate) fn keep(stream: &TcpStream) {
     let _ = SockRef::from(stream).set_linger(None);
 }
@@ -246,7 +249,7 @@ mod tests {
         assert!(socket.send_buffer_size().unwrap() <= 2 * KEPT);
     }
 
-    /// Of connections that are made from here.
+    /// A listener for connections made by the test.
     fn listener() -> (TcpListener, SocketAddr) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -271,13 +274,13 @@ mod tests {
         speaks.shutdown(std::net::Shutdown::Write).unwrap();
         let find = move |_: &TcpStream| Some(Arc::clone(&servers));
         pass_on(listener, find, ConnectionLimit::new(2), ended()).await;
-        // All that it has been told is there.
+        // Everything that was sent to the server has arrived.
         server.set_nonblocking(true).unwrap();
         let mut heard = String::new();
         let (mut stream, _) = server.accept().unwrap();
         stream.read_to_string(&mut heard).unwrap();
         assert_eq!(heard, "hello");
-        // Nobody is connected for who has said nothing.
+        // No connection is made for a client that has sent nothing.
         let other = server.accept().map_err(|reason| reason.kind());
         assert_eq!(other.unwrap_err(), ErrorKind::WouldBlock);
         let told = silent.read(&mut [0]).map_err(|reason| reason.kind());
@@ -301,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn a_peer_that_does_not_read_gets_a_reset_and_no_end() {
         let server = TcpSocket::new_v4().unwrap();
-        // Less than what is said.
+        // Less than is sent.
         server.set_recv_buffer_size(4 << 10).unwrap();
         server.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let server = server.listen(1).unwrap();

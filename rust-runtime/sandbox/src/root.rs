@@ -1,4 +1,4 @@
-//! What a pack sees of the machine's files, and which namespaces are its own.
+//! The files of the machine that a pack sees, and the namespaces of its own.
 
 use std::fs;
 use std::io;
@@ -15,16 +15,16 @@ use crate::interpreters;
 use crate::libraries;
 use crate::spec::Limits;
 
-/// Where the runtime's binary lies for process 1.
+/// The path of the runtime's binary for process 1.
 pub(crate) const RUNTIME: &str = "/run/burst/burst-runtime";
 
-/// Where the sockets of this machine's packs lie.
+/// The directory of the sockets of this machine's packs.
 pub(crate) const SOCKETS: &str = "/run/burst/sockets";
 
-/// Where interpreters are looked for if the environment does not say, by the runtime in a pack, too.
+/// Where interpreters are looked for if the environment does not say, also by the runtime in a pack.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// The machine's devices that a pack has.
+/// The devices of the machine that a pack sees.
 pub(crate) const DEVICES: [&str; 5] = [
     "/dev/full",
     "/dev/null",
@@ -33,38 +33,38 @@ pub(crate) const DEVICES: [&str; 5] = [
     "/dev/zero",
 ];
 
-/// What the pack alone writes to.
+/// Directories that only the pack writes to.
 pub(crate) const SCRATCH: [&str; 2] = ["/tmp", "/dev/shm"];
 
-/// What of it may have directories of the operator's in it.
+/// Those in which directories of the operator's may be mounted.
 const OPEN: [&str; 1] = ["/tmp"];
 
-/// Where no directory of the operator's may be, whether or not this sandbox has anything there.
+/// Where no directory of the operator's may be mounted, whether or not this sandbox has anything there.
 const RESERVED: [&str; 5] = ["/dev", "/package", "/proc", "/run/burst", "/sys"];
 
-/// Of a root that is given, what is not taken from there.
+/// Entries that are not taken from a given root.
 const OURS: [&str; 6] = ["dev", "package", "proc", "run", "sys", "tmp"];
 
-/// What is to be seen.
+/// The contents of a pack's root.
 #[derive(Debug)]
 pub(crate) struct Root<'a> {
     pub(crate) runtime: &'a Path,
     pub(crate) package: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
-    /// In place of this machine's C library.
+    /// A root to use instead of this machine's C library.
     pub(crate) directory: Option<&'a Path>,
-    /// Whether those of this machine are seen beside its C library: each costs mounts.
+    /// Whether this machine's interpreters are visible besides its C library: each costs mounts.
     pub(crate) interpreters: bool,
-    /// Those of the operator's.
+    /// Directories of the operator's.
     pub(crate) directories: &'a [Directory],
-    /// Paths of this machine, and where they are seen.
+    /// Paths of this machine, and where the pack sees them.
     pub(crate) shown: Vec<(PathBuf, &'static str)>,
-    /// MiB of the two.
+    /// Sizes of the two scratch directories in MiB.
     pub(crate) scratch: [u32; 2],
 }
 
 impl Root<'_> {
-    /// All walls but those that process 1 makes.
+    /// Describes all walls except those that process 1 builds.
     pub(crate) fn container(&self, limits: &Limits, counted: bool) -> Result<Container, Error> {
         let mut layout = Layout::empty();
         for namespace in [
@@ -77,7 +77,7 @@ impl Root<'_> {
             layout.container.unshare(namespace);
         }
         layout.container.rootdir(SCAFFOLD).hostname("pack");
-        // What it makes of a mount's flags is not what was asked for: process 1 sets them again.
+        // hakoniwa may fall back to other mount flags than were asked for: process 1 sets them again.
         layout.container.runctl(Runctl::MountFallback);
         layout.container.procfsmount("/proc");
         let shown = match self.directory {
@@ -106,8 +106,8 @@ impl Root<'_> {
         Ok(layout.container)
     }
 
-    /// Whether it has this file, in whose place the pack can see another one: nothing is made in a directory that
-    /// others use as well.
+    /// Whether the root has this file, over which another can be mounted for the pack: nothing is created in a
+    /// directory that others use as well.
     pub(crate) fn has(&self, file: &str) -> bool {
         self.directory.is_none_or(|directory| {
             let found = fs::symlink_metadata(directory.join(file));
@@ -115,7 +115,7 @@ impl Root<'_> {
         })
     }
 
-    /// The scratch directories in which nothing is but what packs have left.
+    /// The scratch directories that hold only what packs have left there.
     pub(crate) fn emptied(&self) -> Vec<&'static str> {
         let holds = |scratch: &str| {
             let mut targets = self.directories.iter().map(|it| Path::new(&it.target));
@@ -125,10 +125,10 @@ impl Root<'_> {
     }
 }
 
-/// A root as it comes to be.
+/// A root that is being laid out.
 struct Layout {
     container: Container,
-    /// What it has.
+    /// The paths that it already has.
     taken: Vec<PathBuf>,
 }
 
@@ -157,7 +157,7 @@ impl Layout {
     fn scratch(&mut self, sizes: [u32; 2]) {
         for (target, mebibytes) in SCRATCH.into_iter().zip(sizes) {
             let flags = MountOptions::NOSUID | MountOptions::NODEV | MountOptions::NOEXEC;
-            // Each file costs memory beside its bytes.
+            // Each file costs memory besides that of its contents.
             let files = u64::from(mebibytes) * 256;
             let data = format!("size={mebibytes}m,nr_inodes={files},mode=1777");
             self.container
@@ -169,14 +169,14 @@ impl Layout {
     fn give(&mut self, directory: &Directory) -> Result<(), Error> {
         directory.check_place(&self.taken, &OPEN)?;
         let mut flags = MountOptions::BIND | MountOptions::REC;
-        // Else root would take this flag from it.
+        // Without it root would clear this flag.
         flags.set(MountOptions::NOEXEC, directory.inert);
         self.bind(&directory.source, &directory.target, flags);
         Ok(())
     }
 
     fn show(&mut self, path: &Path, target: &str) {
-        // With what is mounted below: who is not root may not look behind it.
+        // With everything mounted below: an ordinary user may not uncover what a mount hides.
         self.bind(path, target, MountOptions::BIND | MountOptions::REC);
     }
 
@@ -232,7 +232,7 @@ impl Layout {
         }
     }
 
-    /// Each entry by itself: nothing can be made in a root that others use as well.
+    /// Mounts each entry separately: nothing can be created in a root that others use as well.
     fn show_root(&mut self, directory: &Path) -> io::Result<()> {
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
@@ -254,11 +254,11 @@ impl Layout {
     }
 }
 
-/// What is held for each process, or for its user, whom the kernel counts by namespaces; but for descriptors, of which
-/// process 1 sends some before.
+/// Sets the limits that the kernel counts per process, or per user in a namespace; except for descriptors, some of
+/// which process 1 sends first.
 fn limit(container: &mut Container, limits: &Limits, counted: bool) {
     let mut held = vec![
-        // With 0 a crash would have the machine's handler of cores run, where it has one; with 1 it has not.
+        // With 0 a crash would run the machine's core dump handler, if it has one; with 1 it does not.
         (Rlimit::Core, Resource::Core, 1),
         (Rlimit::Memlock, Resource::Memlock, 64 << 10),
         (Rlimit::Msgqueue, Resource::Msgqueue, 0),
@@ -270,7 +270,7 @@ fn limit(container: &mut Container, limits: &Limits, counted: bool) {
         held.push((Rlimit::Nproc, Resource::Nproc, limits.processes.into()));
     }
     for (limit, resource, most) in held {
-        // Only root may have more than it has.
+        // Only root may raise a limit.
         let bound = getrlimit(resource).maximum.filter(|_| !may_make_walls());
         let most = bound.map_or(most, |bound| bound.min(most));
         container.setrlimit(limit, most, most);

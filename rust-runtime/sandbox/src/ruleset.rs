@@ -1,5 +1,5 @@
-//! Landlock's wall, where the kernel has it: a second one behind the mounts. What it says is of paths, whatever a mount
-//! would permit, should one of them be wrong.
+//! Restrictions by Landlock, if the kernel has it: a second wall behind the mounts. Its rules apply to paths whatever a
+//! mount would permit, should one of the mounts be wrong.
 
 use landlock::{
     ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, Ruleset, RulesetAttr,
@@ -8,11 +8,12 @@ use landlock::{
 
 use crate::root::{DEVICES, SCRATCH};
 
-/// The newest version of it that is known here; of an older one what that has is taken.
+/// The newest version known here; of an older one, whatever it supports is used.
 const KNOWN: ABI = ABI::V5;
 
-/// Holds this process, and whatever it becomes, to reading and executing what it sees, and to writing plain files,
-/// links, sockets and pipes to the scratch directories and these. Does nothing where the kernel has none.
+/// Restricts this process, and whatever it executes, to reading and executing the files it sees, and to writing plain
+/// files, links, sockets and pipes in the scratch directories and the given ones. Does nothing if the kernel has no
+/// Landlock.
 pub(crate) fn apply(writable: &[String]) -> Result<(), RulesetError> {
     let devices = AccessFs::MakeChar | AccessFs::MakeBlock;
     let files: BitFlags<AccessFs> = AccessFs::from_all(KNOWN) & !devices & !AccessFs::Execute;

@@ -1,4 +1,4 @@
-//! A sandbox as its shim has it: made, changed, ended.
+//! A sandbox as its shim sees it: made, changed, ended.
 
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -23,7 +23,7 @@ use crate::servers::{Access, Servers};
 use crate::spec::Limits;
 use crate::{Error, Refusal, descriptors};
 
-/// What is to be made.
+/// The sandbox to make.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {
     pub(crate) user: Option<u32>,
@@ -35,11 +35,11 @@ pub(crate) struct Plan<'a> {
     pub(crate) cgroup: Option<&'a str>,
     pub(crate) scratch: [u32; 2],
     pub(crate) limits: Limits,
-    /// Of the runtime. Without it nothing runs in the sandbox.
+    /// The environment of the runtime. Without one nothing runs in the sandbox.
     pub(crate) environment: Option<Vec<(OsString, OsString)>>,
 }
 
-/// Made, with its process 1 about to become the runtime.
+/// A sandbox whose process 1 is about to become the runtime, or has.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
     processes: Processes,
@@ -50,11 +50,12 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Tells the numbers of its processes with which all others go, before it lets process 1 become the runtime.
+    /// Makes a sandbox. Calls `told` with the numbers of the processes whose end ends all others, before it lets
+    /// process 1 become the runtime.
     ///
-    /// Can be done once by a process, which has no other thread: it never gets back to the mounts it has now.
+    /// Can be called only once, by a process with no other thread: the process never returns to its present mounts.
     pub(crate) fn make(plan: Plan<'_>, told: impl FnOnce(&[u32])) -> Result<Self, Error> {
-        // Whose files all may read in the pack's root.
+        // Everybody may read the files that this makes in the pack's root.
         umask(Mode::from_raw_mode(0o022));
         let credentials = Credentials::find(plan.user)?;
         let directories = Mount::find(plan.mounts)?;
@@ -100,7 +101,7 @@ impl Sandbox {
         let hosts = hosts.map_err(unnamed)?;
         let resolvers = (root.has("etc/resolv.conf").then(Resolvers::create)).transpose();
         let resolvers = resolvers.map_err(unnamed)?;
-        // The token is in this process's memory, too.
+        // The token is in this process's memory as well.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
 
@@ -122,12 +123,12 @@ impl Sandbox {
         })
     }
 
-    /// Readable once it can be reaped.
+    /// Becomes readable once the sandbox can be reaped.
     pub(crate) fn ended(&self) -> BorrowedFd<'_> {
         self.processes.ended()
     }
 
-    /// Other limits from now on.
+    /// Applies other limits.
     pub(crate) fn change(&mut self, limits: Limits) -> Result<(), Error> {
         if limits.files != self.limits.files {
             return Err(Refusal::Descriptors.into());
@@ -143,22 +144,22 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Lets it through to other servers from now on; what came of it is said on standard output.
+    /// Changes what the pack may reach; the result is reported on standard output.
     pub(crate) fn reach(&mut self, access: Access) {
         self.servers.tell(access);
     }
 
-    /// Tells process 1 to end: its standard input does.
+    /// Asks process 1 to end, by closing its standard input.
     pub(crate) fn end(&mut self) {
         self.processes.end();
     }
 
-    /// Kills process 1, and with it all others.
+    /// Kills process 1, and thereby all others.
     pub(crate) fn kill(&self) {
         self.processes.kill();
     }
 
-    /// Once it has ended: the exit code of process 1, and whether the kernel has killed for memory.
+    /// Waits for its end; returns the exit code of process 1, and whether the kernel has killed for lack of memory.
     pub(crate) fn reap(mut self) -> Result<SandboxExit, Error> {
         let code = self.processes.reap()?.code;
         let out_of_memory = self
@@ -178,7 +179,7 @@ impl Sandbox {
 /// How a sandbox has ended.
 #[derive(Debug)]
 pub(crate) struct SandboxExit {
-    /// 128 and its number, if a signal ended it.
+    /// 128 plus the signal's number, if a signal ended process 1.
     pub(crate) code: i32,
     pub(crate) out_of_memory: bool,
     pub(crate) removed: Result<(), Error>,

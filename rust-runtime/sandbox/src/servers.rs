@@ -1,6 +1,6 @@
-//! The servers that a pack may reach. It does so at their own addresses, which its loopback is given; what it connects
-//! to there is the shim's, which connects to the server in its place. So no program ever has a socket of the
-//! machine's network, which it could connect elsewhere.
+//! The servers that a pack may reach. It connects to them at their own addresses, which are assigned to its loopback;
+//! the shim accepts the connection there, and connects to the server on the pack's behalf. So no program ever has a
+//! socket of the machine's network, which it could connect elsewhere.
 
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -25,16 +25,16 @@ use crate::relay::{ConnectionLimit, pass_on};
 use crate::spec::Listen;
 use crate::target::{Found, TargetError, find};
 
-/// What is to be reached from now on.
+/// What the pack may reach from now on.
 #[derive(Debug)]
 pub(crate) enum Access {
-    /// These, each as `HOST:PORT`, and no others.
+    /// These servers, each as `HOST:PORT`, and no others.
     Open(Vec<String>),
-    /// The internet as well, but for these ranges.
+    /// The internet as well, except for these ranges.
     Internet(Vec<String>),
-    /// Packs of other machines come.
+    /// Packs on other machines may connect to this one.
     Listen(Listen),
-    /// These packs of other machines, each as `HOST:PORT`, are gone to.
+    /// The pack may connect to these packs on other machines, each given as `HOST:PORT`.
     Peers(Vec<String>),
     Close,
 }
@@ -50,7 +50,7 @@ impl Access {
     }
 }
 
-/// Why something is not reached from now on, or still may be.
+/// Why access was not opened or closed.
 #[derive(Debug, thiserror::Error)]
 enum AccessError {
     #[error(transparent)]
@@ -69,29 +69,29 @@ enum AccessError {
     Peers(#[from] PeersError),
 }
 
-/// How long what a pack that ended well said last may take to be heard. One that has not is told of sooner: whoever runs
-/// it waits no longer for how it ended.
+/// How long the last data of a pack that ended well may take to be delivered. The end of one that failed is reported
+/// sooner: the invoker should not wait longer to learn how it ended.
 const SAID: Duration = Duration::from_millis(1500);
 const SAID_BY_LOST: Duration = Duration::from_millis(100);
 
-/// Connections of a pack at a time.
+/// Concurrent connections of a pack.
 const CONNECTIONS: u32 = 256;
 
-/// Does what it is told, one order after the other, and answers each on standard output. It has a thread of its own,
-/// which begins when something is opened and ends with this.
+/// Executes orders one after the other, and answers each on standard output. It has a thread of its own, which starts
+/// when something is first opened and ends with this value.
 #[derive(Debug)]
 pub(crate) enum Servers {
-    /// Nothing has ever been open.
+    /// Nothing was ever opened.
     Idle(Option<Box<Relay>>),
     Relaying {
         orders: UnboundedSender<Access>,
-        /// Its sender is the thread's own.
+        /// Disconnected when the thread ends, which owns the sender.
         ended: mpsc::Receiver<Infallible>,
     },
 }
 
 impl Servers {
-    /// Of a pack, which may have no files of names.
+    /// The servers of a pack, which may have no files of names; none at first.
     pub(crate) fn of(
         namespace: Namespace,
         hosts: Option<Hosts>,
@@ -110,7 +110,7 @@ impl Servers {
         })))
     }
 
-    /// Never blocks.
+    /// Passes an order to the thread. Never blocks.
     pub(crate) fn tell(&mut self, access: Access) {
         if let Self::Idle(relay) = &mut *self
             && !matches!(access, Access::Close)
@@ -132,11 +132,12 @@ impl Servers {
         }
     }
 
-    /// Returns when others have heard what the pack, which has ended, has said to them, or have had time to.
+    /// Returns when everything that the pack, which has ended, had written is delivered, or when the time for that is
+    /// up.
     pub(crate) fn end(self, well: bool) {
         if let Self::Relaying { orders, ended } = self {
             drop(orders);
-            // It says nothing: it is gone, or late.
+            // Nothing is ever received: the thread has ended, or is late.
             let _ = ended.recv_timeout(if well { SAID } else { SAID_BY_LOST });
         }
     }
@@ -160,7 +161,7 @@ fn begin(relay: Relay) -> io::Result<Servers> {
     })
 }
 
-/// All that the thread has.
+/// The state of the thread.
 #[derive(Debug)]
 pub(crate) struct Relay {
     namespace: Arc<Namespace>,
@@ -169,14 +170,14 @@ pub(crate) struct Relay {
     limit: ConnectionLimit,
     open: Option<Open>,
     peers: Peers,
-    /// That it has ended.
+    /// Cancelled when the pack has ended.
     pack: CancellationToken,
 }
 
-/// What is open, and what that has changed.
+/// The open servers, and what was changed for them.
 #[derive(Debug)]
 struct Open {
-    /// To the loopback.
+    /// Addresses added to the loopback.
     added: Vec<IpAddr>,
     listening: JoinSet<()>,
     end: End,
@@ -188,14 +189,14 @@ impl Relay {
             let done = self.follow(&order).await;
             say(&done.unwrap_or_else(|reason| order.refusal(reason)));
         }
-        // What was changed for them goes with the pack.
+        // What was changed for the servers disappears with the pack.
         self.pack.cancel();
         self.peers.close().await;
         self.limit.all_free().await;
         self.internet.all_free().await;
     }
 
-    /// What is then said of it.
+    /// Executes an order, and returns the answer.
     async fn follow(&mut self, order: &Access) -> Result<String, AccessError> {
         let end = End::with(&self.pack);
         Ok(match order {
@@ -223,7 +224,7 @@ impl Relay {
         })
     }
 
-    /// All of them, or none.
+    /// Opens all of the servers, or none.
     async fn open(&mut self, targets: &[String]) -> Result<(), AccessError> {
         let found = find(targets).await?;
         if self.hosts.is_none() && !found.names.is_empty() {
@@ -247,28 +248,28 @@ impl Relay {
         });
         let named = begun.and_then(|()| name(self.hosts.as_ref(), &found.names));
         if let Err(reason) = named {
-            // What is left by that is of no use, and nobody reaches anything by it.
+            // A failure to close leaves only things by which nothing can be reached.
             let _ = self.shut().await;
             return Err(AccessError::Open(reason));
         }
         Ok(())
     }
 
-    /// Returns when no connection is left.
+    /// Closes everything, and returns when no connection is left.
     async fn close(&mut self) -> io::Result<()> {
         self.end();
         self.peers.close().await;
         self.shut().await
     }
 
-    /// As [`close`](Relay::close), but that other packs are still let through.
+    /// Like [`close`](Relay::close), but other packs stay reachable.
     async fn shut(&mut self) -> io::Result<()> {
         self.end();
         let shut = self.internet.close().await;
         self.close_servers().await.and(shut)
     }
 
-    /// Tells all of them, so that they take their last moments together.
+    /// Announces the end to all connections, so that they use their last moments in parallel.
     fn end(&self) {
         self.internet.end();
         if let Some(open) = &self.open {
@@ -281,7 +282,7 @@ impl Relay {
             return Ok(());
         };
         while open.listening.join_next().await.is_some() {}
-        // A connection whose permit was given back has no sockets any more.
+        // A connection returns its permit only after closing its sockets.
         self.limit.all_free().await;
         let unnamed = name(self.hosts.as_ref(), &[]);
         let removed = self.namespace.within(|| remove(&open.added));
@@ -293,7 +294,7 @@ fn name(hosts: Option<&Hosts>, names: &[(String, IpAddr)]) -> io::Result<()> {
     hosts.map_or(Ok(()), |hosts| hosts.name(names))
 }
 
-/// Sockets on all addresses, and those that the loopback has been given for them; or neither.
+/// The addresses added to the loopback, and listeners on all addresses.
 type Listening = (Vec<IpAddr>, Vec<(TcpListener, Arc<[SocketAddr]>)>);
 
 fn listen(found: &Found) -> io::Result<Listening> {
@@ -301,7 +302,7 @@ fn listen(found: &Found) -> io::Result<Listening> {
     match bind(found, &mut added) {
         Ok(listeners) => Ok((added, listeners)),
         Err(reason) => {
-            // What is left by that is an address with nobody at it.
+            // A failure to remove leaves only an address at which nothing listens.
             let _ = remove(&added);
             Err(reason)
         }
@@ -333,7 +334,7 @@ fn bind(
     Ok(listeners)
 }
 
-/// All that can be, and why others cannot.
+/// Removes as many as it can; returns the first error.
 fn remove(added: &[IpAddr]) -> io::Result<()> {
     let removed = added.iter().map(|address| addresses::remove(*address));
     removed.fold(Ok(()), io::Result::and)

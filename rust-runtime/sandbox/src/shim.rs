@@ -1,4 +1,4 @@
-//! A shim's life: reads what to make, makes it, changes it as it is told, ends it.
+//! A shim's life: it reads a description, makes the sandbox, changes it on orders, and ends it.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,10 +16,10 @@ use crate::{Error, SpecError, signals};
 /// Makes the sandbox that the first line of standard input describes, runs `burst-runtime serve` in it, and ends it
 /// when standard input does. Blocks until nothing of it is left. Returns the exit code of the runtime.
 ///
-/// For a process with one thread, which does nothing else: it changes its own namespaces.
+/// For a process with one thread that does nothing else: it changes its own namespaces.
 ///
 /// # Errors
-/// When the description is refused, or a wall cannot be made; then nothing has run.
+/// When the description is refused, or a wall cannot be built; then nothing has run.
 pub fn launch() -> Result<u8, Error> {
     let input = io::stdin();
     let mut lines = Lines::of(input.as_fd());
@@ -59,7 +59,7 @@ fn first(lines: &mut Lines<'_>) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// How long a description may take to come.
+/// How long the description may take to arrive.
 const DESCRIBED: Duration = Duration::from_secs(60);
 
 /// How long the kernel may take to end what it kills.
@@ -85,7 +85,7 @@ fn attend(
         }
         match phase {
             Phase::Running => {
-                // An input that cannot be read is at its end.
+                // An input that cannot be read counts as ended.
                 let closed = input && !lines.read().unwrap_or(false);
                 while let Some(line) = lines.next() {
                     obey(&mut sandbox, &line);
@@ -114,9 +114,9 @@ fn attend(
 
 enum Phase {
     Running,
-    /// Until it is killed.
+    /// Process 1 was asked to end; the time at which it is killed.
     Ending(Instant),
-    /// Until it is given up.
+    /// Process 1 was killed; the time at which the shim gives up.
     Killed(Instant),
 }
 
@@ -129,7 +129,7 @@ impl Phase {
     }
 }
 
-/// Answers at once, but where servers take their time.
+/// Executes an order. Answers immediately, except for orders about servers, which may take longer.
 fn obey(sandbox: &mut Sandbox, line: &[u8]) {
     let changed = match Order::read(line) {
         Ok(Order::Open(targets)) => return sandbox.reach(Access::Open(targets)),
@@ -148,7 +148,7 @@ fn obey(sandbox: &mut Sandbox, line: &[u8]) {
     }
 }
 
-/// Which of these have something to tell; none of them at the deadline.
+/// Waits until one of these is readable; returns which are, or none at the deadline.
 fn wait<const N: usize>(
     sources: [Option<BorrowedFd<'_>>; N],
     deadline: Option<Instant>,

@@ -1,5 +1,5 @@
-//! Signals by which a shim is told to end. They wait while it makes a sandbox, and go on waiting in the process
-//! that stands between it and process 1, which a terminal interrupts together with it.
+//! The signals that end a shim. They are blocked while it makes a sandbox, and stay blocked in the process between it
+//! and process 1, which a terminal interrupts together with the shim.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -10,17 +10,17 @@ use signal_hook::low_level::pipe;
 
 const TOLD: [i32; 3] = [SIGHUP, SIGINT, SIGTERM];
 
-/// From now on they wait.
+/// Blocks the signals: they stay pending.
 pub(crate) fn hold() -> io::Result<()> {
     mask(libc::SIG_BLOCK)
 }
 
-/// They reach this process again, and what it becomes: a mask outlives an `exec`.
+/// Unblocks the signals for this process and whatever it executes: a mask outlives an `exec`.
 pub(crate) fn release() -> io::Result<()> {
     mask(libc::SIG_UNBLOCK)
 }
 
-/// Those that have waited, and all that come, make this readable.
+/// Returns a socket that becomes readable with each signal, those still pending included, and unblocks the signals.
 pub(crate) fn hear() -> io::Result<UnixStream> {
     let (told, tell) = UnixStream::pair()?;
     for signal in TOLD {

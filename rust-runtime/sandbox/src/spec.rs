@@ -1,4 +1,4 @@
-//! What a shim is told: a sandbox's description, and later what is to be otherwise.
+//! A shim's input: the description of a sandbox, and later orders that change it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::{Error, SpecError};
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Spec {
-    /// Seen at `/package`, read-only. What is put there later is seen, too.
+    /// Mounted at `/package`, read-only. Files added later are visible, too.
     pub(crate) package: PathBuf,
-    /// Where the packs of this machine have their Unix sockets.
+    /// The directory of the Unix sockets of this machine's packs.
     pub(crate) sockets: Option<PathBuf>,
-    /// In place of this machine's C library.
+    /// A root to use instead of this machine's C library.
     pub(crate) root: Option<PathBuf>,
-    /// Whether it sees this machine's interpreters.
+    /// Whether the pack sees this machine's interpreters.
     #[serde(default)]
     pub(crate) interpreters: bool,
     /// Directories of this machine that its operator gives to packs.
     #[serde(default)]
     pub(crate) mounts: Vec<Mount>,
-    /// Of the machine's, and of no other pack: for root alone.
+    /// A user id of the machine that no other pack has; only for root.
     pub(crate) user: Option<u32>,
     pub(crate) group: Option<ControlGroupName>,
     #[serde(rename = "tmpMiB")]
@@ -40,16 +40,16 @@ fn one_second() -> u32 {
     1000
 }
 
-/// What a pack may have.
+/// The limits of a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct Limits {
     #[serde(rename = "memoryMiB")]
     pub(crate) memory: u32,
     pub(crate) cpus: f64,
-    /// Threads count as well, those of the runtime, too.
+    /// Processes and threads, including those of the runtime.
     pub(crate) processes: u32,
-    /// Descriptors, of each process.
+    /// Descriptors per process.
     pub(crate) files: u32,
 }
 
@@ -60,29 +60,29 @@ pub(crate) enum Order {
     Limits(Limits),
     /// The servers that the pack may reach, each as `HOST:PORT`.
     Open(Vec<String>),
-    /// It may reach the internet as well.
+    /// The pack may reach the internet as well.
     Internet(Internet),
-    /// It is reached by packs of other machines.
+    /// Packs on other machines may connect to it.
     Listen(Listen),
-    /// Packs of other machines that it may reach, each as `HOST:PORT`.
+    /// Packs on other machines that it may reach, each as `HOST:PORT`.
     Peers(Vec<String>),
-    /// It may reach none of all that.
+    /// The pack may reach none of these.
     Close(True),
 }
 
-/// Where others are to find the pack: at a port of this host's.
+/// Where packs on other machines connect to this one: at a port of this host.
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Listen {
     pub(crate) host: String,
-    /// How many there are.
+    /// How many such packs there are.
     pub(crate) packs: usize,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Internet {
-    /// What is no part of it.
+    /// Ranges of addresses that are not part of the internet.
     pub(crate) closed: Vec<String>,
 }
 
@@ -151,7 +151,7 @@ impl Spec {
         }
     }
 
-    /// From the end of standard input until what still runs is killed.
+    /// The time from the end of standard input until whatever still runs is killed.
     pub(crate) fn grace(&self) -> Duration {
         Duration::from_millis(self.grace_ms.into())
     }
@@ -180,7 +180,7 @@ impl Limits {
     }
 }
 
-/// With less of any the runtime does not come up.
+/// The least limits: with less of any the runtime does not start.
 pub(crate) const LEAST_MEMORY: u32 = 8;
 pub(crate) const LEAST_CPUS: f64 = 0.01;
 const MOST_CPUS: f64 = 100_000.0;

@@ -1,13 +1,13 @@
-//! The system calls of a pack: those of Docker's default profile that it gives to whom has no capabilities, without
-//! those by which processes look into each other (`ptrace`, `process_vm_readv`, `process_vm_writev`), without
-//! `io_uring`, file handles, `fanotify` and `modify_ldt`, and without those by which a pack keeps others of the machine
-//! waiting: asynchronous I/O (`io_setup`), whose places are counted for the whole machine, and `sync` and `syncfs`, which
-//! write others' files, as a pack has none on a disk. What is allowed only with certain arguments stands in
+//! The system calls of a pack: those that Docker's default profile allows without capabilities, except those by which
+//! processes look into each other (`ptrace`, `process_vm_readv`, `process_vm_writev`), `io_uring`, file handles,
+//! `fanotify` and `modify_ldt`, and those by which a pack can make others on the machine wait: asynchronous I/O
+//! (`io_setup`), whose contexts are counted for the whole machine, and `sync` and `syncfs`, which write others' files
+//! to disk while a pack has none there. Calls that are allowed only with certain arguments are in
 //! [`filter`](crate::filter).
 
 use libc::*;
 
-/// On each processor.
+/// The calls allowed on every processor architecture.
 pub(crate) const ALLOWED: &[c_long] = &[
     SYS_accept,
     SYS_accept4,
@@ -241,7 +241,7 @@ pub(crate) const ALLOWED: &[c_long] = &[
     SYS_writev,
 ];
 
-/// Older names for what newer calls do, and what only this processor has.
+/// Older equivalents of newer calls, and those that only this architecture has.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const ALLOWED_HERE: &[c_long] = &[
     SYS_access,

@@ -1,4 +1,4 @@
-//! Servers that a pack may be let through to, and where they are.
+//! Servers that a pack may reach, and their addresses.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,17 +11,17 @@ use tokio::net::lookup_host;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 
-/// Servers that are open at a time, and addresses of all of them.
+/// The most servers that are open at a time, and the most addresses of all of them.
 const SERVERS: usize = 64;
 const ADDRESSES: usize = 256;
 
-/// How long it may take to find one.
+/// How long resolving one may take.
 const FOUND: Duration = Duration::from_secs(10);
 
-/// Of a name, by DNS.
+/// Bytes of a name, by DNS.
 const NAME: usize = 253;
 
-/// Why servers are not found.
+/// Why servers cannot be resolved.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TargetError {
     #[error("a pack may be let through to {SERVERS} servers")]
@@ -40,15 +40,16 @@ pub(crate) enum TargetError {
     Lost(#[from] JoinError),
 }
 
-/// Where servers are.
+/// The addresses and names of servers.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// By each address and port at which programs look for one: all that it has, that one first.
+    /// For each address and port at which programs look for a server, all that it has, beginning
+    /// with that one.
     pub(crate) servers: BTreeMap<SocketAddr, Arc<[SocketAddr]>>,
     pub(crate) names: Vec<(String, IpAddr)>,
 }
 
-/// Finds all of them, each given as `HOST:PORT`, or says why not.
+/// Resolves all of them in parallel, each given as `HOST:PORT`, or fails.
 pub(crate) async fn find(targets: &[String]) -> Result<Found, TargetError> {
     if targets.len() > SERVERS {
         return Err(TargetError::TooMany);
@@ -79,7 +80,7 @@ pub(crate) async fn find(targets: &[String]) -> Result<Found, TargetError> {
     }
 }
 
-/// A server as it was asked for.
+/// A server as it was requested.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Target {
     host: String,
@@ -101,7 +102,7 @@ impl FromStr for Target {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'));
         let host = bare.unwrap_or(host);
-        // It becomes a line of a file.
+        // It is written to a line of a file.
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
         let named = (1..=NAME).contains(&host.len()) && host.bytes().all(plain);
         match named || host.parse::<IpAddr>().is_ok() {
@@ -115,13 +116,13 @@ impl FromStr for Target {
 }
 
 impl Target {
-    /// What it is to be known as, if not by its address.
+    /// The name to give it in the pack; none if it was requested by address.
     pub(crate) fn name(&self) -> Option<&str> {
         let known = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok();
         (!known).then_some(self.host.as_str())
     }
 
-    /// Where this machine finds it: one address at least, each once.
+    /// Resolves it on this machine: to one address at least, each only once.
     pub(crate) async fn find(&self) -> Result<Vec<SocketAddr>, TargetError> {
         let host = || self.host.clone();
         let found = timeout(FOUND, lookup_host((self.host.as_str(), self.port))).await;
@@ -145,7 +146,7 @@ impl Target {
     }
 }
 
-/// One that can be a loopback's as well, and says by itself where it is.
+/// Whether the loopback can have the address as well, and the address says by itself where it is.
 fn may_be_a_servers(address: SocketAddr) -> bool {
     match address.ip() {
         IpAddr::V4(ip) => !(ip.is_unspecified() || ip.is_multicast() || ip == Ipv4Addr::BROADCAST),

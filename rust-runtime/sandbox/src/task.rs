@@ -1,11 +1,11 @@
-//! Something that is done until whoever has begun it closes it.
+//! A background task that runs until its owner closes it.
 
 use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
 
 use crate::end::End;
 
-/// See the module's documentation. It is told to end when this is dropped, too.
+/// See the module's documentation. The task is also asked to end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Task {
     end: DropGuard,
@@ -24,7 +24,7 @@ impl Task {
     }
 }
 
-/// Returns when it has ended.
+/// Asks the task to end, and returns when it has.
 pub(crate) async fn close(task: &mut Option<Task>) {
     if let Some(Task { end, ended }) = task.take() {
         drop(end);

@@ -1,4 +1,5 @@
-//! A connection between packs of two machines: this one's by its Unix socket, the other's by the machine's network.
+//! A connection between packs on two machines: this machine's pack by its Unix socket, the other by the machine's
+//! network.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -10,13 +11,13 @@ use crate::copy::{copy_bidirectional, read_now};
 use crate::end::End;
 use crate::relay::{keep, reset};
 
-/// Of each direction.
+/// Bytes of the buffer of each direction.
 const BUFFER: usize = 64 << 10;
 
-/// Of what is said before both know each other.
+/// Bytes of a read before both packs know each other.
 const WORDS: usize = 1024;
 
-/// How long one side may go on after the other has said all.
+/// How long one side may go on after the other has ended its stream.
 const HALF_CLOSED: Duration = Duration::from_secs(2);
 
 /// See the module's documentation.
@@ -27,19 +28,20 @@ pub(crate) struct Tunnel {
 }
 
 impl Tunnel {
-    /// Who is outside is told of an end only where all has been [copied](Tunnel::copy).
+    /// Joins two connections. The peer outside sees an orderly end only if all data has been [copied](Tunnel::copy);
+    /// otherwise a reset.
     pub(crate) fn of(inner: UnixStream, outer: TcpStream) -> Self {
         reset(&outer);
         Self { inner, outer }
     }
 
-    /// Until the pack has greeted who came, has heard of him, and has answered: it does so to those of its flare alone.
-    /// Who has not been answered by the `end` will not be.
+    /// Relays until the pack has greeted the peer, has heard from it, and has answered, which it does only for packs of
+    /// its flare. A peer that has not been answered by the `end` never will be.
     pub(crate) async fn until_answered(&mut self, end: &End) -> io::Result<()> {
         let (mut from_pack, mut to_pack) = self.inner.split();
         let (mut from_outside, mut to_outside) = self.outer.split();
         let (mut said, mut heard) = ([0; WORDS], [0; WORDS]);
-        // What comes before the greeting has to wait, or else that would look like an answer.
+        // Data that arrives before the greeting has to wait; otherwise the greeting would look like an answer to it.
         let greeted = end.or(pass(&mut from_pack, &mut said, &mut to_outside));
         greeted
             .await
@@ -54,7 +56,7 @@ impl Tunnel {
                     }
                 }
                 () = end.told() => {
-                    // The answer may be there, though this process has not been told yet.
+                    // The answer may have arrived without this process having been notified yet.
                     let read = match has_heard {
                         true => read_now(from_pack.as_ref(), &mut said)?,
                         false => 0,
@@ -62,7 +64,7 @@ impl Tunnel {
                     return to_outside.write_all(words(&said, read)?).await;
                 }
                 read = from_outside.read(&mut heard) => {
-                    // A pack that does not read keeps nobody waiting at the end.
+                    // A pack that does not read must not delay the end.
                     let told = end.or(to_pack.write_all(words(&heard, read?)?));
                     told.await.unwrap_or(Err(ErrorKind::UnexpectedEof.into()))?;
                     has_heard = true;
@@ -71,8 +73,8 @@ impl Tunnel {
         }
     }
 
-    /// Until one side has said all, and the other has had time to end as well, or until what the pack has said by the
-    /// `end` is copied.
+    /// Copies until one side has ended its stream and the other has had time to end as well, or until everything that
+    /// the pack wrote before the `end` is copied.
     pub(crate) async fn copy(mut self, end: &End) {
         let patience = (BUFFER, Some(HALF_CLOSED));
         let copied = copy_bidirectional(&mut self.inner, &mut self.outer, patience, end).await;
@@ -91,7 +93,7 @@ async fn pass(
     to.write_all(words(buffer, read)?).await
 }
 
-/// What was read, unless that is the end.
+/// The bytes that were read; an error at the end of the stream.
 fn words(buffer: &[u8], read: usize) -> io::Result<&[u8]> {
     match buffer.get(..read) {
         None | Some([]) => Err(ErrorKind::UnexpectedEof.into()),

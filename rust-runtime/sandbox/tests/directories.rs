@@ -1,4 +1,4 @@
-//! Directories of the machine that an operator gives to packs.
+//! The machine's directories that an operator gives to packs.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::{Pack, Shim, Who, everybody, give, open_directory};
 
-/// With a file, and a directory in it, both for everybody to read.
+/// Makes a directory with a file and a directory in it, both readable by everybody.
 fn directory() -> TempDir {
     let directory = open_directory();
     fs::write(directory.path().join("file"), "of the machine").unwrap();
@@ -17,7 +17,8 @@ fn directory() -> TempDir {
     directory
 }
 
-/// Whose packs may write to it: as root a pack is a user of its own, for whom others' rights count.
+/// Lets the packs of `who` write to the directory. Packs of root have a user of their own, for whom the permissions of
+/// others count.
 fn open_to(who: Who, directory: &Path) {
     match who {
         Who::Root => fs::set_permissions(directory, fs::Permissions::from_mode(0o777)).unwrap(),
@@ -29,7 +30,7 @@ fn mount(source: &Path, target: &str, read_only: bool) -> Value {
     json!({"source": source, "target": target, "readOnly": read_only})
 }
 
-/// What a pack has met.
+/// Returns the results of a pack's attempts.
 fn tried(pack: &Pack, attempts: &str) -> Value {
     let met = pack.told(&format!("try {attempts}"));
     pack.assert_gone();
@@ -128,7 +129,7 @@ fn nothing_else_is_seen_and_mounts_have_their_flags() {
             json!(["/dev/shm", "/proc", "/tmp", "/tmp/two"]),
             "{who:?}"
         );
-        // What lies in /tmp is not to be emptied with it.
+        // The runtime must not empty a directory that lies in /tmp.
         let options = ["--scratch", "/dev/shm", "--listen-fd", "3"];
         assert_eq!(found["options"], json!(options));
         let met = tried(&pack, "list:/one list:/tmp list:/tmp/two");
@@ -191,7 +192,7 @@ fn a_source_that_is_gone_is_told() {
     }
 }
 
-/// Nothing is hidden, and nothing made in what the pack is only shown: links of the root are not followed.
+/// Nothing may be hidden, and nothing created in what the pack is only shown: links in the root are not followed.
 #[test]
 fn what_the_sandbox_has_itself_is_no_target() {
     for who in everybody() {
@@ -237,7 +238,7 @@ fn what_the_sandbox_has_itself_is_no_target() {
     }
 }
 
-/// As those of /tmp and /home often have: nobody may take a flag from these who has not mounted them.
+/// As mounts of /tmp and /home often have: only the user who has mounted them may clear these flags.
 #[test]
 fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
@@ -253,7 +254,7 @@ fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
             let mut shim = pack.launch_where(&below, attempts);
             let (found, errors) = second_line(&mut shim);
             assert_eq!(found["write:/data/new"], met, "{who:?} {errors}");
-            // Writable is what is writable on the machine.
+            // Only what is writable on the machine is writable.
             assert_eq!(found["write:/data/low/new"], "ReadOnlyFilesystem");
             assert_eq!(shim.end().code, 0);
             pack.assert_gone();
@@ -271,7 +272,7 @@ fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
     }
 }
 
-/// Root could take these flags away, and does not.
+/// Root could clear these flags, and does not.
 #[test]
 fn what_is_closed_on_the_machine_stays_so_for_roots_packs() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {

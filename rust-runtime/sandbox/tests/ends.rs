@@ -1,4 +1,4 @@
-//! How a sandbox ends, and what its shim says of it.
+//! How a sandbox ends, and what its shim reports.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ fn a_runtime_that_ends_by_itself_has_its_code_told() {
         for code in [0, 7] {
             let pack = Pack::new(who);
             let mut shim = pack.started(&format!("end {code}"));
-            // It does not need to be told to end.
+            // It ends without being asked to.
             assert_eq!(shim.rest(), Vec::<String>::new());
             assert_eq!(shim.wait().code, code);
             pack.assert_gone();
@@ -91,7 +91,8 @@ fn a_killed_process_1_takes_all_along() {
         let &[_, first] = shim.processes() else {
             panic!("{:?}", shim.processes());
         };
-        // SAFETY: numbers alone; it is the shim's grandchild, which nobody has waited for.
+        // SAFETY: takes plain integers; the process is the shim's grandchild, which has not been
+        // waited for.
         assert_eq!(unsafe { libc::kill(first, libc::SIGKILL) }, 0);
         assert_eq!(shim.wait().code, 128 + libc::SIGKILL);
         pack.assert_gone();
@@ -108,7 +109,7 @@ fn a_terminals_interrupt_reaches_only_the_shim() {
         assert!(shim.line().starts_with("listening on"));
         assert_eq!(shim.line(), "there are 3");
         let group = shim.process() as i32;
-        // SAFETY: numbers alone; the group's leader has not been waited for.
+        // SAFETY: takes plain integers; the group's leader has not been waited for.
         assert_eq!(unsafe { libc::kill(-group, libc::SIGINT) }, 0);
         assert_eq!(shim.wait().code, 0);
         pack.assert_gone();

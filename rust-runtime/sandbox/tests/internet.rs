@@ -1,5 +1,5 @@
-//! What of the internet a pack reaches, how it finds names, and what it costs the shim. The internet is another
-//! machine, which has all addresses that there are.
+//! Which parts of the internet a pack reaches, how it resolves names, and what that costs the shim. The internet is
+//! another machine, which has all addresses that are needed.
 
 mod world;
 
@@ -15,7 +15,7 @@ use crate::support::echo::Echo;
 use crate::support::{Pack, everybody, probe, until};
 use world::{Elsewhere, datagram_echo, name_server};
 
-/// What is no part of the internet, as the platform's settings have it.
+/// Ranges that are not part of the internet, as in the platform's settings.
 const CLOSED: [&str; 15] = [
     "0.0.0.0/8",
     "10.0.0.0/8",
@@ -82,7 +82,7 @@ fn the_internet_is_reached_and_neither_the_machine_nor_what_is_private() {
             assert_eq!(ask(&mut client, &server), "ConnectionReset", "{server}");
             assert_ne!(send_in_vain(&mut client, &server), "hello", "{server}");
         }
-        // The machine's own addresses, public ones as well.
+        // The machine's own addresses, including public ones.
         for address in world::MACHINE {
             let (here, datagrams) = (Echo::at(address), datagram_echo(address));
             assert_eq!(ask(&mut client, &here.here()), "ConnectionReset");
@@ -93,7 +93,7 @@ fn the_internet_is_reached_and_neither_the_machine_nor_what_is_private() {
         // Another pack's runtime.
         let control = other.orders.get_ref().peer_addr().unwrap().to_string();
         assert_eq!(ask(&mut client, &control), "ConnectionRefused");
-        // What it is itself known as there.
+        // The pack's own address there.
         assert_eq!(ask(&mut client, "192.0.0.1:80"), "ConnectionRefused");
         assert_eq!(other.end().code, 0);
         assert_eq!(client.end().code, 0);
@@ -117,7 +117,7 @@ fn names_are_found_by_the_machine_s_resolvers_alone() {
         assert_eq!(client.order("find somewhere.example"), "198.51.100.7");
         assert_eq!(ask(&mut client, "192.0.0.2:53"), "hello");
         assert_eq!(by_tcp.address.ip(), Ipv4Addr::new(127, 0, 0, 53));
-        // Neither another port of the resolver's, nor one that the machine does not ask.
+        // Neither another port of the resolver, nor a resolver that the machine does not use.
         assert_eq!(ask(&mut client, "192.0.0.2:80"), "ConnectionReset");
         assert_eq!(ask(&mut client, "192.0.0.3:53"), "ConnectionReset");
         client.close();
@@ -135,7 +135,7 @@ fn servers_and_the_internet_are_open_together() {
     let server = Echo::at("127.0.0.1");
     for who in everybody() {
         let mut client = Client::start(who);
-        // One that no pack would reach by itself, and one that it would.
+        // One that is closed to packs otherwise, and one that is not.
         let closed = elsewhere.at(world::PRIVATE[0]);
         let public = elsewhere.at(world::INTERNET[0]);
         client.open(&[&server.here(), &closed, &public]);
@@ -143,7 +143,7 @@ fn servers_and_the_internet_are_open_together() {
         for one in [&server.here(), &closed, &public] {
             assert_eq!(ask(&mut client, one), "hello", "{one}");
         }
-        // What it has opened last is all that it reaches.
+        // Only what was opened last can be reached.
         client.open(&[&server.here()]);
         assert_eq!(ask(&mut client, &server.here()), "hello");
         assert_eq!(ask(&mut client, &public), "NetworkUnreachable");
@@ -193,7 +193,7 @@ fn exhausting_all_resources_harms_the_pack_alone() {
     }
     let elsewhere = Elsewhere::wire();
     let server = elsewhere.at(world::INTERNET[0]);
-    // Takes nothing in.
+    // Reads nothing.
     let deaf = elsewhere.serve(|stream| {
         let _ = stream.shutdown(Shutdown::Write);
         thread::park();
@@ -207,7 +207,7 @@ fn exhausting_all_resources_harms_the_pack_alone() {
         let (held, memory) = (descriptors(process), resident(process));
         let most = held + 2 * MOST + 2 * MOST;
         assert_eq!(client.number(&format!("hold {server} 1000")), MOST);
-        // Each takes the place of another one.
+        // Each replaces another one.
         assert_eq!(client.number(&format!("flows {server} 1000")), 1000);
         assert!(descriptors(process) <= most, "{}", descriptors(process));
         assert_eq!(ask(&mut neighbour, &server), "hello");
@@ -217,14 +217,14 @@ fn exhausting_all_resources_harms_the_pack_alone() {
             let poured = client.number(&format!("pour {deaf} {}", 1 << 30));
             assert!(poured < 64 << 20, "{poured}");
         }
-        // Somebody who never answers.
+        // A host that never answers.
         let nobody = format!("{}:80", world::SILENT);
         assert_eq!(client.number(&format!("knock {nobody} 3000")), 3000);
         assert!(descriptors(process) <= most, "{}", descriptors(process));
         assert_eq!(ask(&mut neighbour, &server), "hello");
         let grown = resident(process).saturating_sub(memory);
         assert!(grown < 2 * MOST * (32 << 10) + (8 << 20), "{grown} bytes");
-        // Who never stops, allowed or not, keeps nobody from closing it.
+        // A flood, allowed or not, does not keep the access from being closed.
         let forbidden = elsewhere.at(world::PRIVATE[0]);
         for flooded in [&server, &forbidden] {
             assert_eq!(client.order(&format!("flood {flooded}")), "begun");
@@ -264,7 +264,7 @@ fn a_root_without_a_file_of_resolvers_is_told() {
     }
 }
 
-/// Those by which the probe runs.
+/// Copies the libraries that the probe needs.
 fn copy_libraries(root: &Path) {
     let needed = Command::new("ldd").arg(probe()).output().unwrap();
     let needed = String::from_utf8(needed.stdout).unwrap();

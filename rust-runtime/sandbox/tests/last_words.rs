@@ -1,4 +1,4 @@
-//! What a pack has written when its connections end, and who hears it.
+//! What happens to data that a pack has written when its connections end.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 use crate::support::machine::Machine;
 use crate::support::{SOON, everybody};
 
-/// For how long those are waited for who hear a pack that has ended well.
+/// How long the last data of a pack that ended well may take to be read.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Somebody to whom a machine's pack has written as much as is taken: that many bytes. He has not begun to read.
+/// A peer to which a machine's pack has written as much as it could: that many bytes. The peer has not begun to read.
 struct Told {
     machine: Machine,
     stream: TcpStream,
     said: usize,
 }
 
-/// How a pack is led to a listener, by its address: where the pack finds it.
+/// How a pack gets access to a listener at an address; returns the address for the pack.
 type Route = fn(&mut Machine, String) -> String;
 
 const SERVER: Route = |machine, address| {
@@ -28,7 +28,8 @@ const SERVER: Route = |machine, address| {
 };
 const PEER: Route = |machine, address| machine.reach(&[&address]).swap_remove(0);
 
-/// How often what takes a shim that has the time it needs is tried: a busy machine may give it none for a while.
+/// How often to try something that needs a shim with enough processor time: a busy machine may give it none for a
+/// while.
 const ATTEMPTS: usize = 10;
 
 #[track_caller]
@@ -53,19 +54,19 @@ impl Told {
                 said,
             }
         });
-        // More than the kernel has of it.
+        // More than the kernel buffers.
         let told = told.find(|told| told.said > 256 << 10);
         told.unwrap_or_else(|| panic!("a machine never carries more than the kernel takes"))
     }
 
-    /// Says as much as is taken.
+    /// Writes as much as the kernel takes.
     fn fill(&mut self) {
         self.stream.set_nonblocking(true).unwrap();
         while self.stream.write(&[1; 64 << 10]).is_ok() {}
         self.stream.set_nonblocking(false).unwrap();
     }
 
-    /// How much he hears, who begins now.
+    /// Begins to read; returns the machine, the thread that returns how much was read, and how much was written.
     fn hearing(self) -> (Machine, JoinHandle<io::Result<usize>>, usize) {
         let (begins, begun) = channel();
         let mut stream = self.stream;
@@ -111,7 +112,7 @@ fn a_peer_whose_data_is_no_longer_read_still_gets_all() {
     });
 }
 
-/// Who does not listen keeps nobody, and is told that there was more.
+/// A peer that does not read delays nobody, and learns that there was more.
 #[test]
 fn what_nobody_hears_is_no_end() {
     for route in [SERVER, PEER] {
@@ -128,7 +129,7 @@ fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
         let told = Told::by(route);
         let lost = Instant::now();
         let process_1 = *told.machine.client.shim.processes().last().unwrap();
-        // SAFETY: numbers alone; it is the shim's grandchild, which nobody has waited for.
+        // SAFETY: takes plain integers; the process is the shim's grandchild, which has not been waited for.
         assert_eq!(unsafe { libc::kill(process_1, libc::SIGKILL) }, 0);
         assert_eq!(told.machine.wait().code, 128 + libc::SIGKILL);
         let elapsed = lost.elapsed();

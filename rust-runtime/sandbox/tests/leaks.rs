@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::support::{Pack, everybody};
 
-/// Spread over the time that a start takes, from the shim's first instruction on.
+/// The kills are spread over the duration of a start, from the shim's first instruction on.
 const KILLS: u64 = 60;
 const STEP: Duration = Duration::from_micros(400);
 

@@ -1,4 +1,4 @@
-//! What a pack may have, and how that changes.
+//! The limits of a pack, and how they change.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ fn scratch_space_ends() {
         let filled = |act: &str| -> u64 { Pack::new(who).told(act).parse().unwrap() };
         assert_eq!(filled("fill /tmp"), 4 << 20);
         assert_eq!(filled("fill /dev/shm"), 3 << 20);
-        // One is the directory.
+        // One of the files is the directory.
         assert_eq!(filled("make /tmp"), 4 * 256 - 1);
     }
 }
@@ -22,7 +22,7 @@ fn threads_are_counted_for_the_pack_alone() {
         let mut first = first.started("threads");
         let threads: u32 = first.line().parse().unwrap();
         assert!((30..40).contains(&threads), "{threads}");
-        // Though it may be of the same user.
+        // Though both may have the same user.
         let threads: u32 = second.told("threads").parse().unwrap();
         assert!((30..40).contains(&threads), "{threads}");
         first.end();
@@ -38,7 +38,7 @@ fn a_pack_that_takes_too_much_memory_is_killed_and_that_is_reported() {
         assert_eq!(shim.wait().code, 128 + libc::SIGKILL);
         pack.assert_gone();
 
-        // The runtime lives on when a program of its is.
+        // The runtime survives if one of its programs is killed.
         let mut shim = pack.started("feed 200");
         assert_eq!(shim.line(), "signal: 9 (SIGKILL)");
         let ended = shim.end();
@@ -55,13 +55,13 @@ fn a_pack_that_takes_too_much_memory_is_killed_and_that_is_reported() {
     }
 }
 
-/// Where the kernel counts them by themselves.
+/// Even if the kernel counts the memory of connections separately.
 #[test]
 fn what_connections_keep_is_counted() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
         let mut shim = pack.started("queue");
-        // Control groups of version 2 kill for it, those of version 1 give no more.
+        // Control groups of version 2 kill for it, those of version 1 allocate no more.
         let told = shim.line();
         let code = shim.end().code;
         match told.as_str() {
@@ -75,7 +75,7 @@ fn what_connections_keep_is_counted() {
     }
 }
 
-/// The kernel counts them for a user, whom all packs are if it is not root's.
+/// The kernel counts them per user, and all packs have the same one if the shim is not root's.
 #[test]
 fn descriptors_on_their_way_keep_no_other_pack_from_starting() {
     for who in everybody() {
@@ -88,7 +88,7 @@ fn descriptors_on_their_way_keep_no_other_pack_from_starting() {
     }
 }
 
-/// As descriptors on their way.
+/// Counted per user, like descriptors in flight.
 #[test]
 fn a_pack_leaves_others_of_its_user_places_to_watch_files_from() {
     for who in everybody() {

@@ -1,4 +1,4 @@
-//! Sandboxes with a probe in them: each test for root, if it is run by root, and for an ordinary user.
+//! Sandboxes with a probe in them. Each test runs as root, if it is started by root, and as an ordinary user.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod directories;

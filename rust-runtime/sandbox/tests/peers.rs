@@ -1,4 +1,4 @@
-//! Packs of several machines: they meet where their shims let them, and nobody keeps them from it.
+//! Packs on several machines: they reach each other if their shims allow it, and nobody can prevent that.
 
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use crate::support::echo::Echo;
 use crate::support::machine::Machine;
 use crate::support::{Pack, SOON, everybody, until};
 
-/// Connections in one direction of a pack with few others, and of those who have not proved themselves.
+/// The connections in one direction of a pack with few peers, and those of peers that have not proved themselves.
 const FEW: usize = 64;
 const STRANGERS: usize = 256;
 
@@ -25,7 +25,7 @@ fn packs_of_several_machines_meet_while_they_are_let() {
             let endpoint = second.listen(host, 2);
             let peers = first.reach(&[&third.here(), &endpoint]);
             assert_eq!(first.meet(&peers[1]), "hello", "{who:?} {endpoint}");
-            // Those who are let through to servers still are.
+            // Opening servers does not end the access to peers.
             let opened = first
                 .client
                 .told(&json!({"open": [third.here()]}).to_string());
@@ -33,7 +33,7 @@ fn packs_of_several_machines_meet_while_they_are_let() {
             assert_eq!(first.meet(&peers[1]), "hello");
             let asked = first.client.order(&format!("ask {} hello", peers[0]));
             assert_eq!(asked, "hello");
-            // It has a number for nobody else, nor a way to where they are.
+            // It has no number for anybody else, nor a route to their addresses.
             assert_eq!(first.meet(&peers[2]), "Uncategorized");
             assert_eq!(
                 first.client.order(&format!("meet {endpoint} hello")),
@@ -49,7 +49,7 @@ fn packs_of_several_machines_meet_while_they_are_let() {
     }
 }
 
-/// As behind a name, or an address translation.
+/// As if behind another name or an address translation.
 #[test]
 fn a_host_that_is_not_here_is_listened_for_everywhere() {
     let who = *everybody().last().unwrap();
@@ -74,10 +74,10 @@ fn no_connection_outlives_what_let_it_be() {
             machine.client.close();
             descriptors(machine.process())
         };
-        // Whose connections it is.
+        // Closed by the pack that has made the connections.
         let left = idle(&mut first);
         assert_eq!(first.client.number("ended"), 20);
-        // Nor those that come.
+        // Closed by the pack that has accepted them.
         let peers = first.reach(&[&endpoint]);
         assert_eq!(first.client.number(&keep), 20);
         let left_there = idle(&mut second);
@@ -86,7 +86,7 @@ fn no_connection_outlives_what_let_it_be() {
         first.reach(&[&endpoint]);
         assert_eq!(first.client.number(&keep), 20);
         assert_eq!((idle(&mut first), idle(&mut second)), (left, left_there));
-        // Nor the shim, however it ends.
+        // Nor do they outlive the shim, however it ends.
         let endpoint = second.listen("127.0.0.1", 1);
         first.reach(&[&endpoint]);
         assert_eq!(first.client.number(&format!("keep {} 20", peers[0])), 20);
@@ -120,7 +120,7 @@ fn an_unreachable_peer_is_reported() {
         let told = machine.client.told(&order.to_string());
         assert!(told.starts_with(why), "{told}");
     }
-    // As many as there may be.
+    // The largest number allowed.
     let many = vec!["127.0.0.1:9"; 4095];
     let gone = [&many[..], &["nobody.invalid:1"]].concat();
     let peers = machine.reach(&gone);
@@ -141,7 +141,7 @@ fn an_unreachable_peer_is_reported() {
     alone.end();
 }
 
-/// Somebody on the network, at an address of his own.
+/// A stranger on the network, at an address of its own.
 fn stranger(from: &str, to: &str) -> Socket {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     let from: SocketAddr = format!("{from}:0").parse().unwrap();
@@ -152,7 +152,7 @@ fn stranger(from: &str, to: &str) -> Socket {
     socket
 }
 
-/// They come by hundreds and say nothing, or anything but what packs do.
+/// They connect by the hundreds and send nothing, or anything but what packs send.
 #[test]
 fn strangers_keep_nobody_away() {
     for who in everybody() {
@@ -165,12 +165,12 @@ fn strangers_keep_nobody_away() {
             .map(|_| stranger("127.0.0.2", &endpoint))
             .collect();
         for early in crowd.iter().step_by(2) {
-            // Before it is asked, so that it would be what is answered.
+            // Before the greeting, so that the greeting would look like an answer to it.
             let _ = early.send(b"fri");
         }
         assert_eq!(first.meet(&peers[0]), "hello", "{who:?}");
         assert!(descriptors(second.process()) <= most);
-        // Whom there is no room for has to go, those first who were there first.
+        // Those for whom there is no room are evicted, the oldest first.
         let mut first_stranger = crowd.remove(0);
         let mut said = Vec::new();
         let _ = first_stranger.read_to_end(&mut said);
@@ -188,7 +188,7 @@ fn strangers_keep_nobody_away() {
     }
 }
 
-/// What a hostile pack takes of its shim, and one that answers everybody.
+/// Neither a hostile pack, nor one that answers everybody, exhausts its shim.
 #[test]
 fn connections_are_bounded() {
     for who in everybody() {
@@ -207,10 +207,10 @@ fn connections_are_bounded() {
             first.client.number(&format!("keep {} {FEW}", peers[0])),
             FEW
         );
-        // All others have them together.
+        // All other packs share them.
         let mut third = Machine::of(another(who));
         let peers = third.reach(&[&endpoint]);
-        // One more is turned away, maybe before it has said who it is.
+        // One more is turned away, perhaps before it has introduced itself.
         let connected = third.client.number(&format!("keep {} 1", peers[0]));
         assert_eq!(third.client.number("ended"), connected);
         for machine in [first, second, third] {

@@ -1,4 +1,4 @@
-//! What is not made, and the one sentence that says why.
+//! Sandboxes that are refused, and the one sentence that says why.
 
 use serde_json::{Value, json};
 
@@ -119,7 +119,7 @@ fn only_a_groups_name_can_be_a_prefix() {
 fn what_stands_in_the_way_of_a_sandbox_is_told() {
     for who in everybody() {
         let pack = Pack::new(who);
-        // In a user namespace of the test's own, where there may be no more, or where there is no other user.
+        // In a user namespace of the test's own in which no further ones are allowed, or which has no other user.
         let none = "echo 0 > /proc/sys/user/max_user_namespaces && \
                     exec setpriv --inh-caps=-all --bounding-set=-all \"$0\" sandbox --check";
         let alone = "exec \"$0\" sandbox --check";

@@ -1,4 +1,4 @@
-//! Which servers a pack reaches, what becomes of connections to them, and what they cost the shim.
+//! Which servers a pack reaches, what happens to connections to them, and what they cost the shim.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -11,7 +11,7 @@ use crate::support::costs::{descriptors, resident};
 use crate::support::echo::Echo;
 use crate::support::{everybody, until};
 
-/// Addresses of this machine, with one that is no loopback's if it has any.
+/// Addresses of this machine, including one that is not a loopback's if it has any.
 fn hosts() -> Vec<String> {
     let mut hosts = vec!["127.0.0.1".to_owned(), "::1".to_owned()];
     hosts.extend(outward());
@@ -20,7 +20,7 @@ fn hosts() -> Vec<String> {
 
 fn outward() -> Option<String> {
     let socket = UdpSocket::bind("0.0.0.0:0").ok()?;
-    // Nothing is sent by that.
+    // This sends nothing.
     socket.connect("192.0.2.1:9").ok()?;
     Some(socket.local_addr().ok()?.ip().to_string())
 }
@@ -38,7 +38,7 @@ fn what_is_open_is_reached_at_its_own_address_and_nothing_else() {
             assert_ne!(client.order(&ask), "hello", "before it is open");
             client.open(&[&here]);
             assert_eq!(client.order(&ask), "hello", "{who:?} {here}");
-            // Another port of the same server, which is one of the machine's as well.
+            // Another port at the same address, on which the machine listens as well.
             assert_eq!(
                 client.order(&format!("ask {there} hello")),
                 "ConnectionRefused"
@@ -50,7 +50,7 @@ fn what_is_open_is_reached_at_its_own_address_and_nothing_else() {
             );
             let metadata = client.order("ask 169.254.169.254:80 hello");
             assert_eq!(metadata, "NetworkUnreachable");
-            // What it has opened last is what it reaches.
+            // Only what was opened last can be reached.
             client.open(&[&there]);
             assert_eq!(client.order(&format!("ask {there} hello")), "hello");
             assert_eq!(client.order(&ask), "ConnectionRefused");
@@ -69,7 +69,7 @@ fn servers_have_their_names_while_they_are_open() {
         let mut client = Client::start(who);
         let none = client.order("hosts");
         assert_eq!(none, "127.0.0.1 localhost pack;::1 localhost;");
-        // By more than one address, of which it has one alone.
+        // Resolves to more than one address, of which the server has only one.
         let server = Echo::at("127.0.0.1");
         client.open(&[&server.named("localhost")]);
         assert_eq!(
@@ -138,7 +138,7 @@ fn all_are_open_or_none() {
             );
         }
         assert_eq!(client.order("addresses"), before);
-        // It is as good as before.
+        // It works as before.
         client.open(&[&server.here()]);
         assert_eq!(
             client.order(&format!("ask {} hello", server.here())),
@@ -152,14 +152,14 @@ fn all_are_open_or_none() {
 fn a_server_that_is_not_there_resets_its_connections() {
     for who in everybody() {
         let mut client = Client::start(who);
-        // Nobody is given that port who asks for any.
+        // The kernel never assigns this port to those who ask for any.
         let gone = "127.0.0.1:1";
         client.open(&[gone]);
         assert_eq!(
             client.order(&format!("ask {gone} hello")),
             "ConnectionReset"
         );
-        // One that breaks off is not taken for one that has said all.
+        // A server that breaks off is not mistaken for one that has ended its stream.
         let breaks_off = Echo::doing("127.0.0.1", |stream| {
             let linger = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
             linger.unwrap();
@@ -191,12 +191,12 @@ fn no_connection_outlives_its_server_s_being_open() {
         assert_eq!(client.number(&hold), 20);
         client.close();
         assert_eq!(descriptors(process), idle);
-        // Nor its pack.
+        // Nor do they outlive the pack.
         client.open(&[&server.here()]);
         assert_eq!(client.number(&hold), 20);
         client.end();
         until("the server has nobody", || server.connected() == 0);
-        // Nor the shim, however it ends.
+        // Nor the shim, however that ends.
         let mut client = Client::start(who);
         client.open(&[&server.here()]);
         assert_eq!(client.number(&hold), 20);
@@ -211,13 +211,13 @@ fn no_connection_outlives_its_server_s_being_open() {
 fn exhausting_all_resources_harms_the_pack_alone() {
     for who in everybody() {
         let server = Echo::at("127.0.0.1");
-        // Takes nothing in, and says nothing.
+        // Reads nothing and writes nothing.
         let deaf = Echo::doing("127.0.0.1", |mut stream| {
             let _ = stream.shutdown(Shutdown::Write);
             thread::park();
             let _ = stream.read(&mut [0]);
         });
-        // Never stops, whoever listens.
+        // Never stops writing.
         let loud = Echo::doing("127.0.0.1", |mut stream| {
             while stream.write_all(&[1; 64 << 10]).is_ok() {}
         });
@@ -235,7 +235,7 @@ fn exhausting_all_resources_harms_the_pack_alone() {
             neighbour.order(&format!("ask {} hello", server.here())),
             "hello"
         );
-        // Closed and open again, it has all of them.
+        // Once closed and opened again, all connections are available.
         client.close();
         client.open(&[&server.here(), &deaf.here(), &loud.here()]);
         assert_eq!(client.number("ended"), MOST);
@@ -279,7 +279,7 @@ fn a_port_that_is_taken_in_the_pack_is_not_opened() {
         let server = Echo::at("127.0.0.1");
         let mut client = Client::start(who);
         client.open(&[&server.here()]);
-        // Nor can it be taken while it is open.
+        // Nor can the pack bind it while it is open.
         assert_eq!(
             client.order(&format!("listen {}", server.here())),
             "AddrInUse"

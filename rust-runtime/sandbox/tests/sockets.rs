@@ -1,4 +1,5 @@
-//! Between packs of a machine: who knows a name connects, and nobody can learn one.
+//! Sockets between packs on one machine: whoever knows a name can connect, and nobody can discover
+//! one.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::{Pack, Who, everybody, give, open_directory};
 
-/// A directory that may be searched, and whose owner may put names in.
+/// A directory that is searchable but not readable, and in which its owner may create names.
 pub(crate) fn sockets(who: Who) -> TempDir {
     let directory = open_directory();
     give(directory.path(), who);

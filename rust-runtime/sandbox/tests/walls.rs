@@ -1,4 +1,4 @@
-//! What a pack finds, and which ways out are closed.
+//! What a pack finds in a sandbox, and which ways out are closed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Pack, Who, everybody, open_directory};
 
-/// How each attempt is refused. What is not in the filter is not permitted, whatever it would do.
+/// How each attempt is refused. System calls that the filter does not list are not permitted, whatever they would do.
 const REFUSED: &[(&str, &str)] = &[
     ("write to the root", "ReadOnlyFilesystem"),
     ("write to the package", "ReadOnlyFilesystem"),
@@ -140,7 +140,7 @@ fn every_way_out_is_closed() {
 
 #[test]
 fn landlock_stands_behind_the_mounts_where_the_kernel_has_it() {
-    // SAFETY: asks for a version, for which the kernel looks at nothing else.
+    // SAFETY: asks for the version, for which the kernel ignores the other arguments.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, 1) };
     let left = if version > 0 { "15" } else { "0" };
     for who in everybody() {
@@ -153,11 +153,11 @@ fn landlock_stands_behind_the_mounts_where_the_kernel_has_it() {
 fn a_pack_finds_only_what_it_needs() {
     for who in everybody() {
         let pack = Pack::new(who).variable("GIVEN", "given");
-        // Open in whoever starts shims, by a mistake of its.
+        // Left open by mistake in the process that starts shims.
         let open = File::open("/etc/passwd").unwrap();
         let number = open.as_raw_fd();
         let mut shim = pack.launch_by("facts", |command| {
-            // SAFETY: one system call of numbers alone.
+            // SAFETY: makes one system call with plain integers.
             unsafe {
                 command.pre_exec(move || match libc::dup2(number, 20) {
                     20 => Ok(()),
@@ -177,17 +177,17 @@ fn a_pack_finds_only_what_it_needs() {
     }
 }
 
-/// As users of sound cards are let, whom a pack could stop all else on a machine by.
+/// Allows real-time priority, as users of sound cards often have it: with it a pack could stall the whole machine.
 fn may_be_urgent(command: &mut Command) {
     let most = libc::rlimit {
         rlim_cur: 10,
         rlim_max: 10,
     };
-    // SAFETY: one system call each, with a structure that the closure owns.
+    // SAFETY: makes one system call each, with a structure that the closure owns.
     unsafe {
         command.pre_exec(move || {
             for resource in [libc::RLIMIT_RTPRIO, libc::RLIMIT_NICE] {
-                // Not every root may.
+                // Not every root is allowed to.
                 libc::setrlimit(resource, &most);
             }
             Ok(())
@@ -287,7 +287,7 @@ fn strings(list: &Value) -> impl Iterator<Item = &str> {
 fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
     for who in everybody() {
         let root = open_directory();
-        // As on this machine, by directories that a pack's own root would have of it.
+        // As on this machine, whose directories a pack's own root would use.
         for link in ["lib", "lib64"] {
             std::os::unix::fs::symlink(format!("usr/{link}"), root.path().join(link)).unwrap();
         }
@@ -295,7 +295,7 @@ fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
             fs::create_dir_all(root.path().join(directory)).unwrap();
         }
         fs::write(root.path().join("file"), "").unwrap();
-        // There are no libraries, so that the runtime cannot be executed.
+        // Without libraries the runtime cannot be executed.
         let pack = Pack::new(who).with("root", root.path().to_str().unwrap());
         let ended = pack.launch("facts").wait();
         assert_eq!(ended.code, 125, "{ended:?}");
@@ -336,7 +336,7 @@ fn interpreters_are_seen_where_they_are_asked_for() {
     }
 }
 
-/// As those of /tmp and /home often have: nobody may take a flag from these who has not mounted them.
+/// As mounts of /tmp and /home often have: only the user who has mounted them may clear these flags.
 #[test]
 fn a_package_stays_read_only_where_its_mount_has_flags_of_its_own() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
@@ -352,7 +352,7 @@ fn a_package_stays_read_only_where_its_mount_has_flags_of_its_own() {
     }
 }
 
-/// Of the machine's, under a key.
+/// Shared memory of the machine, under a key.
 struct SharedMemory {
     key: i32,
     id: i32,
@@ -361,7 +361,7 @@ struct SharedMemory {
 impl SharedMemory {
     fn new() -> Self {
         let key = 0x4200_0000 + (std::process::id() as i32 & 0xFF_FFFF);
-        // SAFETY: numbers alone.
+        // SAFETY: takes plain integers.
         let id = unsafe { libc::shmget(key, 4096, libc::IPC_CREAT | 0o666) };
         assert!(id >= 0);
         Self { key, id }
@@ -370,7 +370,7 @@ impl SharedMemory {
 
 impl Drop for SharedMemory {
     fn drop(&mut self) {
-        // SAFETY: a number of this test's own, and no place to write to.
+        // SAFETY: takes this test's own id, and no place to write to.
         unsafe { libc::shmctl(self.id, libc::IPC_RMID, std::ptr::null_mut()) };
     }
 }

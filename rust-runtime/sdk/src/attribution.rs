@@ -1,8 +1,8 @@
-//! Tells the runtime which worker's thread ended the process, while it ends.
+//! Reports to the runtime which worker's thread ended the process, while it ends.
 //!
-//! Handlers for fatal signals and an `atexit` hook send one pre-formed `dying` frame. They keep
-//! the exit status: the handler puts back what was there before and lets the signal strike again,
-//! so that the standard library's stack-overflow report, a core dump, or the default death follow.
+//! Handlers for fatal signals and an `atexit` hook send one pre-formed `dying` frame. They keep the exit status: the
+//! handler restores the previous action and lets the signal strike again, so that the standard library's stack-overflow
+//! report, a core dump, or the default death follows.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const SIGNALS: [c_int; 5] = [
     libc::SIGFPE,
 ];
 
-/// Where to report, and what handled [`SIGNALS`] before. Reading a set `OnceLock` is one atomic
+/// The socket for the report, and the previous actions of [`SIGNALS`]. Reading a `OnceLock` that is set is one atomic
 /// load, which a signal handler may do.
 static INSTALLED: OnceLock<Installed> = OnceLock::new();
 
@@ -66,8 +66,8 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_vo
         return;
     };
     report(&installed.control, capture::current_worker(), Some(signal));
-    // What the worker printed without a newline. The runtime knows enough already should this
-    // get stuck behind another thread.
+    // Sends what the worker printed without a newline. Should this get stuck behind another thread, the runtime already
+    // knows enough.
     flush(&installed.control);
     let known = SIGNALS.iter().position(|known| *known == signal);
     // A fault strikes again by itself on return; a signal that was sent must be sent again, and
@@ -97,8 +97,7 @@ extern "C" fn on_exit() {
     report(&installed.control, Some(worker), None);
 }
 
-/// Sends this thread's partial lines now: frames that are kept back or left to another thread
-/// would be lost.
+/// Sends this thread's partial lines now: frames that are held back or left to another thread would be lost.
 fn flush(control: &ControlSocket) {
     capture::flush();
     control.send_at_exit(&[]);

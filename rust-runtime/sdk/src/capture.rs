@@ -24,7 +24,7 @@ struct Capture {
     lines: [Line; 2],
     remaining: usize,
     truncated: bool,
-    /// The last line of a log that is truncated.
+    /// The last line of a truncated log.
     notice: String,
 }
 
@@ -76,15 +76,15 @@ impl Capture {
     }
 }
 
-/// Captures this thread's output until dropped, then hands over the last partial lines.
+/// Captures this thread's output until dropped, then sends the last partial lines.
 pub(crate) struct CaptureGuard {
     capture: *mut Capture,
     /// The pointer belongs to this thread alone.
     _not_send: PhantomData<*mut ()>,
 }
 
-/// Starts capturing this thread's output as that of `worker`, which may log up to `limit` bytes. A limit below
-/// [`LOG_LIMIT`] is left to the runtime to enforce: it needs the rest to find out why an allocation failed.
+/// Starts capturing this thread's output as that of `worker`, which may log up to `limit` bytes. The runtime enforces
+/// limits below [`LOG_LIMIT`]: it needs the rest to find out why an allocation failed.
 pub(crate) fn begin(control: Arc<ControlSocket>, worker: u32, limit: usize) -> CaptureGuard {
     let limit = limit.max(LOG_LIMIT);
     let line = |stream| Line {
@@ -135,7 +135,7 @@ pub(crate) fn take(descriptor: i32, bytes: &[u8]) -> bool {
     if capture.is_null() {
         return false;
     }
-    // Inside already: a signal handler or allocator writing while this thread logs.
+    // Already inside: a signal handler or allocator writes while this thread logs.
     let Some(_guard) = ReentrancyGuard::try_enter() else {
         return false;
     };
@@ -145,7 +145,7 @@ pub(crate) fn take(descriptor: i32, bytes: &[u8]) -> bool {
     true
 }
 
-/// Hands over partial lines of this thread, if it is a worker's.
+/// Sends this thread's partial lines, if it is a worker's.
 pub(crate) fn flush() {
     let capture = CURRENT.get();
     if capture.is_null() {
@@ -174,7 +174,7 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let control = Arc::new(ControlSocket::new(ours.into()));
         let worker = thread::spawn(move || {
-            // The harness prints to the same buffer. What it has left there would pass for this worker's.
+            // The test harness prints to the same buffer. What it left there would be taken for this worker's output.
             let mut stdout = std::io::stdout().lock();
             stdout.flush().unwrap();
             let _capture = begin(control, 7, limit);
@@ -228,7 +228,7 @@ mod tests {
 
     #[test]
     fn output_beyond_the_limit_is_replaced_by_one_notice() {
-        // A lower limit is enforced by the runtime, which needs the rest to find out why an allocation failed.
+        // The runtime enforces lower limits, as it needs the rest to find out why an allocation failed.
         for (limit, mib) in [(LOG_LIMIT, 1), (0, 1), (3 << 20, 3)] {
             let lines = lines_within(limit, move || {
                 for _ in 0..mib * LOG_LIMIT / LINE_COST * 2 {

@@ -89,8 +89,8 @@ impl BurstContext {
         }
     }
 
-    /// The time at which the flare is stopped unless it has ended, by the wall clock, which may be adjusted meanwhile:
-    /// [`remaining`](Self::remaining) does not depend on it.
+    /// The time at which the flare is stopped unless it has ended, by the wall clock. That clock may be adjusted in the
+    /// meantime: [`remaining`](Self::remaining) does not depend on it.
     pub fn deadline(&self) -> SystemTime {
         self.pack_context.deadline
     }
@@ -113,8 +113,8 @@ impl BurstContext {
         }
     }
 
-    /// This worker's trace context, in the format of W3C's `traceparent`: services that it calls, and spans of its own,
-    /// join the flare's trace by it. `None` if the platform records no traces.
+    /// This worker's trace context, in the format of W3C's `traceparent`. Services that it calls, and spans of its own,
+    /// join the flare's trace with it. `None` if the platform records no traces.
     pub fn traceparent(&self) -> Option<String> {
         let index = self.worker_id() - self.pack_context.first_worker;
         self.pack_context
@@ -123,22 +123,21 @@ impl BurstContext {
             .traceparent(index as usize)
     }
 
-    /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the
-    /// same; this one also works on threads the worker started. A line that `print!` leaves without
-    /// its end waits in the standard library's buffer, which all threads share: all of it is logged
-    /// as the worker's whose thread ends the line.
+    /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the same; this method also
+    /// works on threads that the worker started. A line that `print!` leaves incomplete waits in the standard library's
+    /// buffer, which all threads share: the whole line is logged for the worker whose thread completes it.
     pub fn log(&self, text: impl fmt::Display) {
         self.pack_context
             .report
             .log(self.worker_id(), &text.to_string());
     }
 
-    /// The state that this worker left in the last flare of its group (`burst group open`): a value
-    /// of type `T`, one for each type. The first time, and in a flare outside any group, `init`
-    /// makes it. State is lost with the group, which ends when one of its flares fails.
+    /// The state that this worker left in the last flare of its group (`burst group open`): a value of type `T`, one
+    /// for each type. `init` makes it the first time, and in a flare outside any group. State is lost with the group,
+    /// which ends when one of its flares fails.
     ///
-    /// It never blocks, unless `init` does. Large data that all workers of a pack share is kept by
-    /// keeping each worker's handle of it, such as [`data::Shared`](crate::data::Shared).
+    /// Never blocks, unless `init` does. To keep large data that all workers of a pack share, keep each worker's handle
+    /// of it, such as [`data::Shared`](crate::data::Shared).
     ///
     /// ```
     /// use burst::{BurstContext, Error, testing::Group};
@@ -165,23 +164,22 @@ impl BurstContext {
         self.pack_context.states.take(index, init)
     }
 
-    /// A load that this worker waited for has failed, and this worker did not cause it.
+    /// Records that a load that this worker waited for has failed, and that this worker did not cause it.
     pub(crate) fn load_ended(&self, cause: Failure) {
         if self.interrupted_by().is_none() {
             let _ = self.load_ended_by.set(cause);
         }
     }
 
-    /// The failure that ended a load or a communication of this worker: the first one that it did not cause.
+    /// The first failure that ended a load or a communication of this worker and that it did not cause.
     fn ended_by(&self) -> Option<Failure> {
         let interrupted = |error| error::failure_of(error, self.worker_id(), self.pack_id());
         let load = self.load_ended_by.get().cloned();
         load.or_else(|| self.interrupted_by().map(interrupted))
     }
 
-    /// Gives the failure of this worker its final form. A worker that failed after a communication
-    /// told it that the flare had failed (and returned that as text, or panicked on it) is not a
-    /// cause of its own.
+    /// Gives the failure of this worker its final form. A worker that failed because a communication reported that the
+    /// flare had failed (and returned that as text, or panicked on it) is not a cause of its own.
     pub(crate) fn attribute(&self, mut failure: Failure) -> Failure {
         if let Some(cause) = self.ended_by() {
             if matches!(failure.kind, FailureKind::Error | FailureKind::Panic) {

@@ -67,8 +67,8 @@ impl Error {
     }
 }
 
-/// The failure of a worker whose communication ended with `error`. One that was ended by the
-/// flare's time-out or cancellation is reported as that, not as the victim of a peer.
+/// The failure of a worker whose communication ended with `error`. If the flare's timeout or
+/// cancellation ended it, the failure is reported as that, not as a peer's.
 pub(crate) fn failure_of(error: &burst_bcm::Error, worker: u32, pack: PackId) -> Failure {
     let mut failure = error.to_failure(Some(worker), Some(pack));
     if let burst_bcm::Error::Aborted(cause) = error
@@ -95,7 +95,7 @@ impl fmt::Display for Error {
         f.write_str(&shown)?;
         let mut next = self.cause.source();
         while let Some(error) = next {
-            // Many errors print their source themselves: once is enough.
+            // Many errors print their source themselves: it is printed only once.
             let text = error.to_string();
             if !shown.contains(&text) {
                 write!(f, ": {text}")?;

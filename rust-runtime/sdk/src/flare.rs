@@ -1,4 +1,4 @@
-//! One flare in a deployed program: joins, waits for the start, runs the pack's workers, reports.
+//! One flare in a deployed program: joins it, waits for the start, runs the pack's workers, and reports.
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -20,11 +20,11 @@ use crate::state::WorkerStates;
 use crate::worker::{self, Work};
 use crate::worker_threads::WorkerThreads;
 
-/// How long workers' events, but for failures, are held for their flare's end.
+/// How long workers' events, except failures, are held back for the end of their flare.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// What the runtime said about the flare, from the thread that reads the control socket to the
-/// one that runs the flare.
+/// The runtime's commands about the flare, passed from the thread that reads the control socket to the one that runs
+/// the flare.
 #[derive(Default)]
 pub(crate) struct FlareCommands {
     state: Mutex<CommandState>,
@@ -39,13 +39,13 @@ struct CommandState {
 }
 
 impl FlareCommands {
-    /// All packs are ready.
+    /// Starts the flare: all packs are ready.
     pub(crate) fn start(&self, endpoints: Vec<String>) {
         self.lock().endpoints = Some(endpoints);
         self.changed.notify_all();
     }
 
-    /// The flare is to end.
+    /// Aborts the flare.
     pub(crate) fn abort(&self, failure: Failure) {
         let mut state = self.lock();
         state.aborted.get_or_insert(failure.clone());
@@ -100,14 +100,14 @@ pub(crate) struct GroupState {
 }
 
 impl GroupState {
-    /// Whether it is for this flare.
+    /// Whether the state is for this flare.
     fn is_for(&self, run: &RunPack) -> bool {
         run.group.as_ref() == Some(&self.group) && self.states.size() == run.pack_size()
     }
 }
 
-/// Runs one flare from joining to `pack-ended`, with the `group_state` of the last one if both belong to the same
-/// group. Returns the state for the next.
+/// Runs one flare from joining to `pack-ended`, with the `group_state` of the previous flare if both belong to the same
+/// group. Returns the state for the next flare.
 pub(crate) fn run<'scope, I, O>(
     work: &'scope impl Work<I, O>,
     run: Box<RunPack>,
@@ -140,13 +140,13 @@ where
             return None;
         }
     };
-    // The events of a short flare leave in one write: each write wakes the runtime, and has it write.
+    // The events of a short flare leave in one write: each write wakes the runtime, which then writes as well.
     let cork = flare.control.cork();
     flare.start_workers(work, &pack_context, communicators, threads);
     let is_short = threads.wait(SHORT);
     let cork = Some(cork).filter(|_| is_short && flare.is_alone());
     threads.join();
-    // Takes leave of the other packs before anyone is told that this one has ended.
+    // Takes leave of the other packs before the end of this one is reported.
     let connections = match &flare.run.group {
         Some(_) => pack_context.pack.leave(),
         None => None,
@@ -154,7 +154,7 @@ where
     pack_context.pack.close();
     flare.end(traffic(&pack_context.pack));
     drop(cork);
-    // What a failed flare left cannot be trusted; the pack is of no use any more either.
+    // The state of a failed flare cannot be trusted; its pack is not used again either.
     let well = flare.failure().is_none();
     let group = flare.run.group.clone().filter(|_| well);
     group.map(|group| GroupState {
@@ -164,7 +164,7 @@ where
     })
 }
 
-/// `None` if it has sent nothing, as in a flare of one pack.
+/// Returns `None` if the pack has sent nothing, as in a flare of one pack.
 fn traffic(pack: &Pack) -> Option<Traffic> {
     let counted = pack.traffic();
     (counted.messages_sent > 0).then_some(Traffic {
@@ -184,7 +184,7 @@ struct PackRun {
 }
 
 impl PackRun {
-    /// Joins the flare, over the connections of the last one of its group.
+    /// Joins the flare, over the connections of its group's previous flare if there are any.
     fn join(
         &self,
         connections: Option<Connections>,
@@ -224,7 +224,7 @@ impl PackRun {
         };
         pack_context.pack.start(endpoints)?;
         let communicators = pack_context.pack.communicators();
-        // An abort from before `attach` reached only the commands.
+        // An abort before `attach` has reached only the commands.
         match self.commands.aborted() {
             Some(failure) => Err(burst_bcm::Error::Aborted(failure)),
             None => Ok((pack_context, communicators)),
@@ -270,7 +270,7 @@ impl PackRun {
             let _capture = capture::begin(control, worker, self.run.log_limit());
             self.output_frame(work, index, &burst)
         };
-        // Its mailbox goes before the result is known, so that nothing outlives the flare.
+        // The mailbox is dropped before the result is known, so that nothing outlives the flare.
         drop(burst);
         match result {
             Ok(frame) => self.control.send(&frame),
@@ -278,7 +278,7 @@ impl PackRun {
         }
     }
 
-    /// Runs the work function; its output comes back inside its `worker-succeeded` event.
+    /// Runs the work function; returns its output inside the `worker-succeeded` event.
     fn output_frame<I, O>(
         &self,
         work: &impl Work<I, O>,
@@ -310,8 +310,8 @@ impl PackRun {
         })
     }
 
-    /// Reports a failed worker, then ends what its peers wait for: in this order, so that the
-    /// first failure is also the first reported.
+    /// Reports a failed worker, then ends its peers' waits: in this order, so that the first failure is also the first
+    /// one reported.
     fn fail(&self, pack_context: &PackContext, worker: u32, failure: Failure) {
         let _ = self.first.set(failure.clone());
         self.event(&PackEvent::WorkerFailed {
@@ -360,7 +360,7 @@ impl PackRun {
             .or_else(|| self.commands.aborted())
     }
 
-    /// Whether there is no other pack, which would wait.
+    /// Whether this is the only pack: no other one would wait for its events.
     fn is_alone(&self) -> bool {
         self.run.pack_sizes.len() == 1
     }

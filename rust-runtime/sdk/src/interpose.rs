@@ -55,7 +55,7 @@ pub unsafe extern "C" fn writev(descriptor: c_int, vectors: *const iovec, count:
     unsafe { libc::syscall(libc::SYS_writev, descriptor, vectors, count) as ssize_t }
 }
 
-/// Makes the linker keep this module's symbols where the SDK is used as a library.
+/// Makes the linker keep this module's symbols when the SDK is used as a library.
 pub(crate) fn keep() {
     std::hint::black_box(write as unsafe extern "C" fn(_, _, _) -> _);
     std::hint::black_box(writev as unsafe extern "C" fn(_, _, _) -> _);

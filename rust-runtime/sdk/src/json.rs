@@ -1,4 +1,4 @@
-//! JSON written by hand where nothing may be allocated.
+//! JSON written by hand for code that must not allocate.
 
 /// Appends `number` in decimal, without allocating while there is capacity.
 pub(crate) fn push_number(out: &mut Vec<u8>, mut number: u64) {

@@ -77,7 +77,7 @@ pub use error::Error;
 pub use state::State;
 pub use worker::Work;
 
-/// The errors of communication, for code that tells them apart.
+/// The errors of communication, for code that distinguishes them.
 pub use burst_bcm::Error as CommunicationError;
 
 /// Makes a binary crate deployable: this line is its `main`.

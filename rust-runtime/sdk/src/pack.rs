@@ -22,7 +22,7 @@ pub(crate) struct PackContext {
     /// The id of this pack's first worker.
     pub(crate) first_worker: u32,
     pub(crate) deadline: SystemTime,
-    /// The same on the monotonic clock.
+    /// The deadline on the monotonic clock.
     pub(crate) due: Instant,
     pub(crate) report: Arc<dyn Report>,
     pub(crate) loads: Loads,
@@ -34,7 +34,7 @@ pub(crate) struct PackContext {
 }
 
 impl PackContext {
-    /// Ends every blocked and further operation of this pack's workers, and of their peers.
+    /// Ends every blocked and every later operation of this pack's workers, and of their peers.
     /// Only the first failure counts.
     pub(crate) fn abort(&self, failure: Failure) {
         let failure = failure.unless_overdue(self.pack.is_overdue());

@@ -1,9 +1,8 @@
 //! The message and the location of a worker's panic.
 //!
-//! The payload that `catch_unwind` returns has no location, so a panic hook records both for the
-//! panicking thread. On a worker's thread it prints one line instead of the usual three (the
-//! failure carries the message anyway); elsewhere, and where a backtrace is asked for, the hook
-//! that was there before does its work.
+//! The payload that `catch_unwind` returns has no location, so a panic hook records both for the panicking thread. On a
+//! worker's thread it prints one line instead of the usual three (the failure carries the message anyway); on other
+//! threads, and when a backtrace is requested, the previous hook prints instead.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -23,16 +22,17 @@ pub(crate) fn catch<T>(body: impl FnOnce() -> T) -> Result<T, String> {
         panic::set_hook(Box::new(move |info| hook(info, &before)));
     });
     let outer = RECORDING.replace(true);
-    // Of one that was caught before, perhaps in another flare's worker: not every panic passes the hook.
+    // Clears the record of a panic that was caught earlier, perhaps in another flare's worker: not every panic runs the
+    // hook.
     LAST.with(|last| last.take());
-    // What the body leaves half-done is never looked at again: the flare has failed.
+    // Whatever the body leaves half-done is never used again: the flare has failed.
     let result = panic::catch_unwind(AssertUnwindSafe(body));
     RECORDING.set(outer);
     result.map_err(|payload| {
         let recorded =
             LAST.with(|last| last.try_borrow_mut().ok().and_then(|mut last| last.take()));
         let message = recorded.unwrap_or_else(|| message(payload.as_ref()).to_owned());
-        // A payload may panic when dropped, and there is nothing in it we need.
+        // A payload may panic when dropped, and nothing in it is needed.
         std::mem::forget(payload);
         message
     })

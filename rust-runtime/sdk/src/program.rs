@@ -1,4 +1,5 @@
-//! The life of a deployed program: hello, then one flare after the other until the runtime leaves.
+//! The life of a deployed program: it says hello, then runs one flare after the other until the
+//! runtime closes the socket.
 
 use std::io::{self, BufReader};
 use std::os::unix::net::UnixStream;
@@ -18,7 +19,7 @@ use crate::interpose;
 use crate::worker::Work;
 use crate::worker_threads::WorkerThreads;
 
-/// What [`main!`](crate::main) expands to.
+/// The function that [`main!`](crate::main) calls.
 pub fn run<I, O>(work: impl Work<I, O>) -> ExitCode
 where
     I: DeserializeOwned,
@@ -41,10 +42,10 @@ where
     }
 }
 
-/// The socket the runtime left open, if this program was started by it.
+/// The socket that the runtime left open, if it started this program.
 fn control_socket() -> Option<UnixStream> {
     let socket = UnixStream::from(inherited::descriptor(CONTROL_FD)?);
-    // A descriptor of something else is refused here.
+    // Fails for a descriptor that is not a socket.
     socket.local_addr().ok()?;
     Some(socket)
 }
@@ -78,9 +79,9 @@ where
                 1
             }
         };
-        // The runtime is gone, or must be taken as gone: nobody is left to work for. Running exit
-        // handlers under working threads would be unsound.
-        // SAFETY: ends the process at once.
+        // The runtime has gone, or must be assumed to have: there is nobody left to work for.
+        // Running exit handlers under working threads would be unsound.
+        // SAFETY: ends the process immediately.
         unsafe { libc::_exit(status) }
     })?;
     thread::scope(|scope| {

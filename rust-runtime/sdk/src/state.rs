@@ -14,7 +14,7 @@ pub(crate) struct WorkerStates {
     workers: Vec<TypeMap>,
 }
 
-/// The values of one worker, one of each type. `None` is in use.
+/// The values of one worker, one of each type; `None` while a value is in use.
 #[derive(Default)]
 struct TypeMap(Mutex<HashMap<TypeId, Option<Box<dyn Any + Send>>>>);
 
@@ -30,7 +30,7 @@ impl WorkerStates {
         self.workers.len() as u32
     }
 
-    /// The value of type `T` of the worker at `index`; `init` makes it when there is none.
+    /// Takes the value of type `T` of the worker at `index`; `init` makes it if there is none.
     pub(crate) fn take<T: Send + 'static>(
         self: &Arc<Self>,
         index: u32,
@@ -55,7 +55,7 @@ impl WorkerStates {
                 }
             },
         };
-        // From here on the entry is in use: it is given back whatever becomes of `init`.
+        // From here on the entry is in use: it is returned whatever happens in `init`.
         let mut state = State {
             states: Arc::clone(self),
             index,

@@ -1,4 +1,4 @@
-//! Running a work function in a test: in process, on threads, without any platform.
+//! Running a work function in a test: in process, on threads, without a platform.
 
 use std::fmt;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ where
 #[derive(Default)]
 pub struct Group {
     granularity: u32,
-    /// By pack, once a flare has run.
+    /// The workers' states of each pack, once a flare has run.
     states: Vec<Arc<WorkerStates>>,
 }
 
@@ -74,7 +74,7 @@ impl Group {
         }
     }
 
-    /// As [`run`], on the same workers each time. After a failure their state is lost.
+    /// Like [`run`], on the same workers each time. After a failure their state is lost.
     ///
     /// # Errors
     /// [`FlareFailed`], also if the number of inputs differs from the last time.
@@ -201,7 +201,7 @@ struct Workers {
     contexts: Vec<BurstContext>,
 }
 
-/// Brings up the packs of a flare, all in this process.
+/// Starts the packs of a flare, all in this process.
 fn join(sizes: &[u32], states: &[Arc<WorkerStates>]) -> Result<Workers, FlareFailed> {
     let topology = Topology::new(sizes)?;
     // Flares of concurrent tests must not meet in the backend.
@@ -261,7 +261,7 @@ fn pack_sizes(size: usize, granularity: u32) -> Vec<u32> {
     sizes
 }
 
-/// What workers log goes where the test's own output goes.
+/// Prints what workers log to the test's own output.
 struct Console;
 
 impl Report for Console {

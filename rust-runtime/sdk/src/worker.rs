@@ -12,13 +12,13 @@ use crate::context::BurstContext;
 use crate::error::Error;
 use crate::panics;
 
-/// What [`main!`](crate::main) and [`testing::run`](crate::testing::run) accept: any function or
+/// The work functions that [`main!`](crate::main) and [`testing::run`](crate::testing::run) accept: any function or
 /// closure `Fn(Input, &BurstContext) -> Result<Output, Error>`.
 pub trait Work<I, O>: Fn(I, &BurstContext) -> Result<O, Error> + Send + Sync {}
 
 impl<F, I, O> Work<I, O> for F where F: Fn(I, &BurstContext) -> Result<O, Error> + Send + Sync {}
 
-/// Calls the work function and gives `after` its output; a panic in either is a failure.
+/// Calls the work function and passes its output to `after`; a panic in either is a failure.
 pub(crate) fn call<I, O, R>(
     work: &impl Work<I, O>,
     input: I,
@@ -96,7 +96,8 @@ fn named(burst: &BurstContext, kind: FailureKind, message: impl Into<String>) ->
         .in_operation(WORK)
 }
 
-/// A writer of JSON that ends the serialization once it is nested too deeply: before it overflows the stack.
+/// A JSON writer that limits the size, and stops the serialization when it is nested too deeply, before it overflows
+/// the stack.
 struct Limited<'a> {
     body: &'a mut Vec<u8>,
     remaining: usize,
@@ -135,7 +136,7 @@ mod tests {
     use super::*;
     use serde::Serializer;
 
-    /// Arrays within arrays.
+    /// Nested arrays.
     struct Nested(u64);
 
     impl Serialize for Nested {

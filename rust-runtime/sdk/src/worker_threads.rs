@@ -1,5 +1,5 @@
-//! The threads that workers run on. Some stay from one flare to the next: to start and to end a thread takes as long as
-//! a small flare does, and after a new thread the runtime has to look for new processes again.
+//! The threads that workers run on. Some are kept from one flare to the next: starting and ending a thread takes as
+//! long as a small flare, and after a new thread the runtime has to look for new processes again.
 
 use std::any::Any;
 use std::io;
@@ -9,14 +9,14 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, Scope};
 use std::time::{Duration, Instant};
 
-/// Address space of a worker's stack, as large as a main thread's; memory is used as it is touched.
+/// Address space of a worker's stack, as large as a main thread's; memory is allocated as it is touched.
 const STACK: usize = 8 * 1024 * 1024;
 
 /// At most this many threads are kept, as their stacks count towards the program's memory.
 const KEPT: usize = 4;
 
 type Job<'scope> = Box<dyn FnOnce() + Send + 'scope>;
-/// The payload of its panic, if it panicked.
+/// The result of a job: the payload of its panic, if it panicked.
 type Ended = thread::Result<()>;
 
 /// Threads of one program, each with the number of the worker that it runs.
@@ -31,7 +31,7 @@ pub(crate) struct WorkerThreads<'scope, 'env> {
     panicked: Option<Box<dyn Any + Send>>,
 }
 
-/// Its thread ends when the sender of its jobs is dropped.
+/// A thread, which ends when the sender of its jobs is dropped.
 struct WorkerThread<'scope> {
     worker: u32,
     jobs: Sender<Job<'scope>>,
@@ -49,13 +49,13 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         }
     }
 
-    /// Prepares a flare of these workers: threads of others end, so that there are no more than workers.
+    /// Prepares a flare of these workers. Threads of other workers end, so that there are no more threads than workers.
     pub(crate) fn begin(&mut self, workers: Range<u32>) {
         self.threads
             .retain(|thread| workers.contains(&thread.worker));
     }
 
-    /// Runs a job on the thread of this worker, which has no other one now.
+    /// Runs a job on the thread of this worker, which must have no other job now.
     pub(crate) fn run(
         &mut self,
         worker: u32,
@@ -83,7 +83,8 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         let thread = thread::Builder::new().name(format!("worker-{worker}"));
         let _detached = thread.stack_size(STACK).spawn_scoped(self.scope, move || {
             for job in given {
-                // All that the job owned is dropped by then. The panic is resumed by the thread that waits.
+                // Everything that the job owned is dropped before its end is sent. The thread that waits resumes the
+                // panic.
                 let result = panic::catch_unwind(AssertUnwindSafe(job));
                 if ended.send(result).is_err() {
                     return;
@@ -93,7 +94,7 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         Ok(WorkerThread { worker, jobs })
     }
 
-    /// Waits until all jobs have ended, but no longer than this; returns whether they have.
+    /// Waits until all jobs have ended, but no longer than `limit`; returns whether they have.
     pub(crate) fn wait(&mut self, limit: Duration) -> bool {
         let due = Instant::now() + limit;
         while self.done < self.running {
@@ -106,12 +107,12 @@ impl<'scope, 'env> WorkerThreads<'scope, 'env> {
         true
     }
 
-    /// Waits until all jobs have ended, and resumes the panic of one. At most [`KEPT`] threads stay.
+    /// Waits until all jobs have ended, and resumes the panic of one that panicked. At most [`KEPT`] threads are kept.
     pub(crate) fn join(&mut self) {
         while self.done < self.running {
             match self.ended.1.recv() {
                 Ok(ended) => self.take(ended),
-                // This end has a sender, too.
+                // Never happens: `self` holds a sender, too.
                 Err(_) => break,
             }
         }

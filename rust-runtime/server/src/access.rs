@@ -1,4 +1,4 @@
-//! Authentication of requests to the runtime: by its token.
+//! Authentication of requests to the runtime by its token.
 //!
 //! Containers of other tenants can reach its port, and so can the program it supervises.
 
@@ -16,20 +16,20 @@ use crate::connections::Connection;
 use crate::error::Error;
 use crate::limits;
 
-/// The variable of the environment that holds the token.
+/// The environment variable that holds the token.
 const VARIABLE: &str = "BURST_RUNTIME_TOKEN";
 
-/// What a caller has to show.
+/// What a caller must present.
 #[derive(Clone)]
 pub enum Access {
-    /// Nothing: for a runtime that only its owner can reach.
+    /// Nothing, for a runtime that only its owner can reach.
     Open,
     /// `Authorization: Bearer` and this token.
     Token(String),
 }
 
 impl Access {
-    /// The token from the environment; open where there is none.
+    /// Reads the token from the environment; open if there is none.
     #[must_use]
     pub fn from_environment() -> Self {
         match std::env::var(VARIABLE) {
@@ -48,7 +48,7 @@ impl Access {
     }
 }
 
-/// Refuses a request before its body is read, and with it the connection.
+/// Rejects a request without the token before its body is read, and closes the connection.
 pub(crate) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
     if !access.allows(&request) {
         return ([(header::CONNECTION, "close")], Error::NotAllowed).into_response();

@@ -1,4 +1,4 @@
-//! Bodies that keep coming: one that stands still is given up.
+//! Request bodies that must keep arriving: a stalled one is given up.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A body of which a part has to come each so often.
+/// A body of which a part must arrive within each `limit`.
 pub(crate) struct TimeoutBody {
     body: Body,
     limit: Duration,
@@ -26,7 +26,7 @@ impl TimeoutBody {
     }
 }
 
-/// Nothing has come of a body for too long.
+/// No part of a body has arrived for too long.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing came of the body for {0:?}")]
 struct Stalled(Duration);

@@ -1,5 +1,5 @@
-//! Checks of a program's events: it may bypass the SDK, and an invalid event must not become a fault
-//! of the components that pass it on.
+//! Checks of a program's events: the program may bypass the SDK, and an invalid event must not cause failures in the
+//! components that pass it on.
 
 use std::ops::Range;
 
@@ -12,17 +12,17 @@ use burst_protocol::{
 use crate::limits;
 use crate::violation::ProtocolViolation;
 
-/// What there is in a flare to be spoken of.
+/// What the events of a flare are checked against.
 #[derive(Debug)]
 pub(crate) struct Checks {
-    /// The number of this run, which the program was told with it and cannot have known before.
+    /// The number of this run, which the program receives with it and cannot have known before.
     run: u64,
-    /// No other run has been on this program.
+    /// Whether this is the first run on the program.
     first_run: bool,
     workers: Range<u32>,
     pack: PackId,
     advertise: String,
-    /// It has said something about no run or another one: it cannot be told from this one what it says in the next.
+    /// Whether an event named no run or another one: events that arrive in the next run could then belong to this one.
     strayed: bool,
 }
 
@@ -38,13 +38,13 @@ impl Checks {
         }
     }
 
-    /// Whether anything was said that was not about this run.
+    /// Returns whether any event was not about this run.
     pub(crate) fn strayed(&self) -> bool {
         self.strayed
     }
 
-    /// The event of a frame, with times that can be and texts that are not too long; none where it is about another
-    /// run. The error says why it cannot be passed on at all. `reason` is why the flare is being ended, if it is.
+    /// Reads the event of a frame, and corrects implausible times and texts that are too long; none if it is about
+    /// another run. The error is why it cannot be passed on at all. `reason` is why the flare is being ended, if it is.
     pub(crate) fn read(
         &mut self,
         frame: &[u8],
@@ -54,7 +54,7 @@ impl Checks {
             .map_err(|error| ProtocolViolation::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
             self.strayed = true;
-            // Programs that were built before runs had numbers name none, and run but once.
+            // Programs that were built before runs had numbers name none, and run only once.
             if run.is_some() || !self.first_run {
                 return Ok(None);
             }
@@ -108,7 +108,7 @@ impl Checks {
             | PackEvent::WorkerSucceeded { .. } => {}
         }
         let at = time_of(&mut event);
-        // The program's clock is this one.
+        // The program has the same clock.
         let now = Timestamp::now();
         if at.distance(now) > limits::SKEW {
             *at = now;
@@ -116,7 +116,7 @@ impl Checks {
         Ok(event)
     }
 
-    /// A program speaks for its own workers, and of what they can know.
+    /// Restricts a failure to the program's own workers, and to what they can know.
     fn fit_failure(&self, failure: &mut Failure) {
         if !may_claim(failure.kind) {
             failure.kind = FailureKind::Error;
@@ -136,9 +136,9 @@ impl Checks {
     }
 }
 
-/// Whether a program may say that this happened to one of its workers. What becomes of its process, of packs and of
-/// machines the platform finds out by itself. Whether a worker was cancelled the controller knows: its pack may hear of
-/// that from another one before this runtime does.
+/// Returns whether a program may report that this happened to one of its workers. What happens to its process, to packs
+/// and to machines the platform finds out itself. Whether a worker was cancelled is known to the controller: a pack may
+/// learn of that from another pack before this runtime does.
 fn may_claim(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -154,7 +154,7 @@ fn may_claim(kind: FailureKind) -> bool {
     )
 }
 
-/// Whether an endpoint is a port at the address that others were told to use.
+/// Returns whether an endpoint is the advertised Unix socket, or a port at the advertised address.
 fn is_at(endpoint: &str, address: &str) -> bool {
     if endpoint.starts_with("unix:") {
         return endpoint == address;
@@ -169,10 +169,10 @@ fn is_at(endpoint: &str, address: &str) -> bool {
     host == address && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// The event, unless it is nested too deeply: whoever reads it next may do so by recursion. A worker whose output is
-/// so, or too long, fails.
+/// Returns the event, unless it is nested too deeply: its next reader may be recursive. A worker whose output is nested
+/// too deeply, or too long, fails.
 fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, ProtocolViolation> {
-    // The output, within the event.
+    // One level more, as the output is within the event.
     let shallow = Depth::is_within(OUTPUT_DEPTH + 1, frame);
     let (worker, at, refused) = match event {
         ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) if !shallow => {
@@ -219,7 +219,7 @@ fn cut(text: &mut String, limit: usize) {
     text.truncate(text.floor_char_boundary(limit));
 }
 
-/// Cuts a sentence and lets it be seen that it was.
+/// Cuts a sentence that is too long, and marks that with an ellipsis.
 pub(crate) fn shorten(text: &mut String, limit: usize) {
     if text.len() > limit {
         cut(text, limit);
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Pack 1 of packs of two workers, in its run 7.
+    /// Pack 1 of three packs of two workers each, in run 7.
     fn checks() -> Checks {
         let run = json!({
             "flareId": "f", "pack": 1, "packSizes": [2, 2, 2], "inputs": {"shared": 1},

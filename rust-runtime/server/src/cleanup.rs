@@ -2,12 +2,12 @@
 //!
 //! | left by the flare | treatment |
 //! | --- | --- |
-//! | processes, but for those that a launcher has for its workers | killed before the flare's end is told, and again when the program is stopped |
-//! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay, and so do those in the package's own copy |
+//! | processes, except those in which a launcher runs its workers | killed before the flare's end is reported, and again when the program is stopped |
+//! | files in the directories that are the pack's own | removed before the flare's end is reported; a group's stay, and so do those in the pack's own copy of the package |
 //! | System V queues, semaphores, shared memory | the pack is not used again |
-//! | threads that go on computing | the program is killed when it is seen to do so twice, a moment apart |
+//! | threads that go on computing | the program is killed when they are seen to do so twice, a moment apart |
 //! | threads that wait | stopped with the program until the next flare |
-//! | timers that have the program go on | the program is killed when one does |
+//! | timers that continue the stopped program | the program is killed when one does |
 
 use std::collections::HashSet;
 use std::fs;
@@ -22,8 +22,8 @@ use crate::patience::elapsed;
 use crate::scratch;
 use crate::supervisor::Program;
 
-/// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
-/// again: not where that takes too long.
+/// Removes what a flare has left, except what the next one of its group may look for. Returns whether the pack can be
+/// used again, which it cannot if this takes too long.
 pub(crate) async fn clean_up(program: &Program, grouped: bool) -> bool {
     tokio::select! {
         cleaned = removed(program, grouped) => cleaned,
@@ -55,8 +55,8 @@ fn removed(program: &Program, grouped: bool) -> impl Future<Output = bool> + use
     }
 }
 
-/// Kills all processes below the runtime but the program and those of its workers: which, and how many were there when
-/// none of these was, with those that have ended; unless some are left.
+/// Kills all processes below the runtime except the program and its workers' processes. Returns those that it killed,
+/// and how many processes, including ended ones, there were in the last pass; none if others keep appearing.
 pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, usize)> {
     let leader = program.group.number()?;
     let mut killed = HashSet::new();
@@ -81,9 +81,9 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, u
     None
 }
 
-/// Waits until the killed processes have ended, which the next flare would see otherwise, and until only `few` are left
-/// that the program has not waited for, as each counts towards the pack's limit. Returns whether that was reached: a
-/// program that now waits for its next flare may never wait for them.
+/// Waits until the killed processes have ended, as the next flare would see them otherwise, and until at most `few`
+/// processes are left, including ended ones that the program has not waited for, as each counts towards the pack's
+/// limit. Returns whether that was reached: a program that now waits for its next flare may never wait for them.
 async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
     let own = std::process::id() as i32;
     let (mut pause, mut patience) = (FIRST_PAUSE, limits::REAPING);
@@ -100,7 +100,8 @@ async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
     }
 }
 
-/// Whether there are objects of System V IPC of this user: in tables, of which each has a line of headings.
+/// Returns whether this user has System V IPC objects, by the kernel's tables, each of which begins with a line of
+/// headings.
 fn has_objects(directory: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw().to_string();
     ["msg", "sem", "shm"].iter().any(|kind| {
@@ -113,7 +114,7 @@ fn has_objects(directory: &Path) -> bool {
     })
 }
 
-/// Empties directories, but for what holds the package. Blocks on files.
+/// Empties directories, except for what contains the package. Blocks on file I/O.
 fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
     for directory in directories {
         let entries = match fs::read_dir(directory) {
@@ -130,7 +131,7 @@ fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
                 true => fs::remove_dir_all(path),
                 false => fs::remove_file(path),
             };
-            // The program still goes on, and may remove what it has made.
+            // The program is still running, and may remove its own files.
             match removed {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
@@ -140,21 +141,21 @@ fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Kills a program that is of no use, and what it may have started since others were looked for.
+/// Kills a program that can no longer be used, and what it may have started since the last look for processes.
 pub(crate) fn kill_all(program: &Program) {
     program.group.kill();
     program.workers().iter().for_each(|worker| worker.kill());
     kill_descendants(program);
 }
 
-/// How often processes that others have started meanwhile are looked for.
+/// How often to look for processes that others have started in the meantime.
 const PASSES: u32 = 100;
 
-/// Between two looks at those that were killed: most have ended at once.
+/// The pauses between checks of the killed processes, most of which end immediately.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LAST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Processes below the runtime that the next flare may find, ended ones but for the program.
+/// How many processes below the runtime the next flare may find besides workers: the program, and otherwise ended ones.
 const FEW: usize = 8;
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! How many flares a program may run at once, as a definition asks for it (OpenWhisk's `limits.concurrency`).
+//! How many flares a program may run at once, as requested by a definition (OpenWhisk's `limits.concurrency`).
 
 use burst_protocol::CONCURRENCY;
 use serde_json::Value;
 
-/// From one to [`CONCURRENCY`].
+/// A number of flares from one to [`CONCURRENCY`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Concurrency(usize);
 
@@ -19,7 +19,7 @@ impl Concurrency {
     }
 }
 
-/// Why that cannot be.
+/// A value that is not such a number.
 #[derive(Debug, thiserror::Error)]
 #[error("`concurrency` is a number from 1 to {CONCURRENCY}")]
 pub struct InvalidConcurrency;
@@ -27,7 +27,7 @@ pub struct InvalidConcurrency;
 impl TryFrom<&Value> for Concurrency {
     type Error = InvalidConcurrency;
 
-    /// A number, which in a query is a text.
+    /// Accepts a number, or a text with one, as queries have it.
     fn try_from(told: &Value) -> Result<Self, InvalidConcurrency> {
         let number = match told {
             Value::String(text) => text.parse().ok(),

@@ -1,7 +1,7 @@
 //! The connections to the runtime. Anyone who reaches its port can connect; authenticated connections may stay.
 //!
-//! Only a few unauthenticated ones may be open at a time. One more evicts the oldest one of the address that has most
-//! of them: a client that crowds others out is crowded out first.
+//! The number of unauthenticated connections is limited. One more evicts the oldest one of the address that has the
+//! most: a client that crowds others out is crowded out first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 
 use crate::limits;
 
-/// All connections there are.
+/// All open connections.
 #[derive(Clone, Default)]
 pub(crate) struct Connections {
     table: Arc<Mutex<Table>>,
@@ -20,28 +20,28 @@ pub(crate) struct Connections {
 #[derive(Default)]
 struct Table {
     next: u64,
-    /// In the order they came.
+    /// In the order of their arrival.
     all: BTreeMap<u64, Entry>,
 }
 
 struct Entry {
     from: IpAddr,
     trusted: bool,
-    /// Dropped to end it.
+    /// Dropped to evict the connection.
     _open: oneshot::Sender<()>,
 }
 
-/// One connection, as long as it lasts.
+/// An open connection; dropping it frees its place.
 pub(crate) struct Connection {
     number: u64,
     table: Arc<Mutex<Table>>,
 }
 
-/// Resolves when a connection has to make room.
+/// Resolves when a connection is evicted.
 pub(crate) type Evicted = oneshot::Receiver<()>;
 
 impl Connections {
-    /// Takes one in; none where all the room is taken by those that may stay.
+    /// Admits a connection; none if authenticated ones take up all the room.
     pub(crate) fn admit(&self, from: IpAddr) -> Option<(Arc<Connection>, Evicted)> {
         let mut table = lock(&self.table);
         let trusted = table.all.values().filter(|entry| entry.trusted).count();
@@ -81,7 +81,7 @@ impl Table {
 }
 
 impl Connection {
-    /// Its peer has shown the token.
+    /// Records that the peer has authenticated with the token.
     pub(crate) fn trust(&self) {
         if let Some(entry) = lock(&self.table).all.get_mut(&self.number) {
             entry.trusted = true;
@@ -120,7 +120,7 @@ mod tests {
         let (single, mut single_evicted) = admit(1);
         let (friend, mut friend_evicted) = admit(2);
         friend.trust();
-        // With the single one as many as there may be.
+        // Together with the single one, as many as there may be.
         let mut crowd: Vec<_> = (1..limits::CONNECTIONS).map(|_| admit(2)).collect();
         let another = admit(3);
         assert!(crowd[0].1.try_recv() == Err(oneshot::error::TryRecvError::Closed));
@@ -129,7 +129,7 @@ mod tests {
             assert!(evicted.try_recv() == Err(oneshot::error::TryRecvError::Empty));
         }
         assert!(friend.is_trusted() && !single.is_trusted());
-        // One that was evicted leaves nobody else's place.
+        // Dropping an evicted connection frees nobody else's place.
         drop(crowd.remove(0));
         assert_eq!(lock(&connections.table).all.len(), limits::CONNECTIONS + 1);
         drop(another);

@@ -1,4 +1,4 @@
-//! The runtime's end of the control socket: frames in, commands out, nothing waited for here.
+//! The runtime's end of the control socket: frames in, commands out, without blocking.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: LengthDelimitedCodec,
     buffer: BytesMut,
-    /// Nothing more can come.
+    /// Whether the program has closed its end.
     closed: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
         FrameReader {
             socket: read,
             decoder: frame::decoder(frame::EVENT_LIMIT),
-            // Most lanes of a program with many are seldom used.
+            // Allocated on use: most lanes of a program with many are seldom used.
             buffer: BytesMut::new(),
             closed: false,
         },
@@ -46,17 +46,17 @@ pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
 }
 
 impl FrameReader {
-    /// Reads what is there; `false` at the end. May be cancelled without loss.
+    /// Waits for bytes and reads them; `false` at the end of the stream. Cancel safe.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         self.buffer.reserve(64 * 1024);
         Ok(self.socket.read_buf(&mut self.buffer).await? > 0)
     }
 
-    /// Reads what is there now, without waiting: the program has ended, and the event loop may not
-    /// have looked since it last wrote.
+    /// Reads what has arrived, without waiting: the event loop may not have polled the socket since
+    /// the program last wrote to it, for example before it ended.
     pub(crate) fn drain(&mut self) {
         let mut bytes = [0; 16 * 1024];
-        // More than a socket holds.
+        // More than a socket can hold.
         for _ in 0..256 {
             match read_now(self.socket.as_ref(), &mut bytes) {
                 Ok(0) => {
@@ -69,29 +69,30 @@ impl FrameReader {
         }
     }
 
-    /// Whether it was seen to be closed when it was [drained](Self::drain).
+    /// Returns whether the socket was found closed when it was [drained](Self::drain).
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Nothing is to come for a while: what a large event has taken is given back.
+    /// Releases the memory that a large event has taken, as none is expected for a while.
     pub(crate) fn rest(&mut self) {
         shrink(&mut self.buffer);
     }
 
-    /// Whether everything that was read has been taken.
+    /// Returns whether everything that was read has been consumed.
     pub(crate) fn is_empty(&self) -> bool {
         self.buffer.is_empty()
     }
 
-    /// Whether what was read ends within a frame: nothing that follows could be understood.
+    /// Returns whether the bytes that were read end within a frame, so that nothing that follows
+    /// could be understood.
     pub(crate) fn is_cut_short(&self) -> bool {
         let (mut decoder, mut rest) = (self.decoder.clone(), self.buffer.clone());
         while let Ok(Some(_)) = decoder.decode(&mut rest) {}
         !rest.is_empty()
     }
 
-    /// The next message, if all of it is there. One that is too large is an error.
+    /// Returns the next message, if it is complete. A message that is too large is an error.
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, ProtocolViolation> {
         let frame = self.decoder.decode(&mut self.buffer);
         let frame = frame.map_err(|_| ProtocolViolation::TooLong)?;
@@ -116,21 +117,21 @@ impl FrameWriter {
         self.buffer.is_empty()
     }
 
-    /// Nothing is to be sent for a while: what a large command has taken is given back.
+    /// Releases the memory that a large command has taken, as none will be sent for a while.
     pub(crate) fn rest(&mut self) {
         shrink(&mut self.buffer);
     }
 
-    /// Sends some of what is queued. May be cancelled without loss.
+    /// Sends some of the queued bytes. Cancel safe.
     pub(crate) async fn flush(&mut self) {
         if self.socket.write_buf(&mut self.buffer).await.is_err() {
-            // The program is gone; its end arrives by other ways.
+            // The program has exited, which is noticed in other ways.
             self.buffer.clear();
         }
     }
 }
 
-/// What a buffer keeps that is empty.
+/// The capacity that an empty buffer keeps, in bytes.
 const KEPT: usize = 64 * 1024;
 
 fn shrink(buffer: &mut BytesMut) {

@@ -1,5 +1,5 @@
-//! The processor time that threads have had, and the time that they have waited for it: on a busy machine one that has
-//! much to do may have had little.
+//! The processor time that threads have used, and the time they have waited for it: on a busy machine a thread with
+//! much to do may have used little.
 
 use std::fs;
 use std::ops::Sub;
@@ -8,17 +8,17 @@ use std::time::Duration;
 use crate::limits;
 use crate::proc_file;
 
-/// The time of some threads, as the kernel counts it.
+/// The times of some threads, as the kernel counts them.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CpuTime {
-    /// On a processor.
+    /// Time spent on a processor.
     pub(crate) ran: Duration,
-    /// Waiting for one.
+    /// Time spent waiting for a processor.
     waited: Duration,
 }
 
 impl CpuTime {
-    /// That of these processes' threads together; none where the kernel does not tell.
+    /// Adds up the times of these processes' threads; zero if the kernel does not report them.
     pub(crate) fn of(processes: impl Iterator<Item = i32>) -> Self {
         let tasks =
             processes.filter_map(|number| fs::read_dir(format!("/proc/{number}/task")).ok());
@@ -36,18 +36,18 @@ impl CpuTime {
         }
     }
 
-    /// Whether they had something to do for more than half of the time.
+    /// Returns whether the threads had something to do for more than half of this time.
     pub(crate) fn fills(self, time: Duration) -> bool {
         (self.ran + self.waited) * 2 > time
     }
 
-    /// What of it counts as computing: not all, lest one observation is enough.
+    /// Returns how much of it counts as computing: not all, so that one observation is never enough.
     pub(crate) fn computed(self) -> Duration {
         self.ran.min(limits::COMPUTING_IN_ONE)
     }
 }
 
-/// Since then; nothing where threads that had much have ended.
+/// Returns the times since then; zero if threads that had used much have ended.
 impl Sub for CpuTime {
     type Output = Self;
 
@@ -95,7 +95,7 @@ mod tests {
         let own = || CpuTime::of(std::iter::once(std::process::id() as i32));
         let before = own();
         if before.ran.is_zero() {
-            // A kernel that does not tell.
+            // This kernel does not report it.
             return;
         }
         let begun = Instant::now();

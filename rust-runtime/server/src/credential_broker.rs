@@ -1,5 +1,5 @@
-//! Keeps the platform's credentials on a backend from the program, which is issued those made for
-//! its flare, or for the group the flare is of.
+//! Keeps the platform's credentials on a backend from the program, which is issued credentials made for its flare, or
+//! for the group of its flare.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,25 +8,26 @@ use burst_protocol::RunPack;
 
 use crate::error::Error;
 
-/// What the program was issued last.
+/// Issues credentials, and remembers what the program was issued last.
 #[derive(Default)]
 pub(crate) struct CredentialBroker {
     last: Mutex<Option<Issued>>,
 }
 
-/// For all flares of a group, whose packs stay connected as long as it is the same.
+/// The credentials of a flare, or of all flares of a group, whose packs stay connected while the group is the same.
 struct Issued {
     group: Option<String>,
     backend: IssuedBackend,
 }
 
 impl CredentialBroker {
-    /// Whether a server has to be asked: a pack that is alone has nobody to send anything to.
+    /// Returns whether the backend's server must be asked: a pack that is alone has no other to send anything to.
     pub(crate) fn asks(run: &RunPack) -> bool {
         run.pack_sizes.len() > 1 && run.backend.uri.is_some()
     }
 
-    /// The flare as the program is issued of it. Asks the backend's server, if it has to, and waits for it.
+    /// Returns the flare with the credentials that the program is issued. Asks the backend's server if necessary, and
+    /// blocks until it answers.
     pub(crate) fn issue(&self, mut run: RunPack) -> Result<RunPack, Error> {
         if !Self::asks(&run) {
             run.backend.uri = None;
@@ -51,7 +52,8 @@ impl CredentialBroker {
         Ok(run)
     }
 
-    /// The flare has ended here: remaining processes of its program can no longer act in its name.
+    /// Revokes the credentials once the flare has ended here, so that remaining processes of its program can no longer
+    /// act in its name.
     pub(crate) fn revoke(&self) {
         if let Some(issued) = &*self.last() {
             issued.backend.end();

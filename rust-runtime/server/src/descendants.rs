@@ -1,4 +1,4 @@
-//! The descendants of a process, by the kernel's `/proc`.
+//! The descendants of a process, as listed in the kernel's `/proc`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_s
 
 use crate::proc_file;
 
-/// A process, told from a later one of the same number.
+/// A process, distinguished from a later one with the same number by when it began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) number: i32,
@@ -17,17 +17,17 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// The one that has this number, if that can be seen.
+    /// Returns the process that has this number, if it can be seen.
     pub(crate) fn of(number: i32) -> Option<Self> {
         Stat::of(number).map(|stat| stat.process)
     }
 
-    /// Kills it, and no other that has its number by now.
+    /// Kills it, but not another process that has its number since then.
     pub(crate) fn kill(self) {
         self.signal(Signal::KILL);
     }
 
-    /// Whether it gets no processor, as it was told to stop or has ended.
+    /// Returns whether it gets no processor time, because it was stopped or has ended.
     pub(crate) fn rests(self) -> bool {
         Stat::of(self.number).is_none_or(|stat| stat.process != self || stat.rests)
     }
@@ -40,19 +40,19 @@ impl Process {
         if Stat::of(self.number).is_some_and(|stat| stat.process == self) {
             let _ = match handle {
                 Ok(handle) => pidfd_send_signal(handle, wanted),
-                // Linux before 5.3: the number was its own a moment ago.
+                // Linux before 5.3 has no such handles: the number was its own a moment ago.
                 Err(_) => kill_process(number, wanted),
             };
         }
     }
 }
 
-/// Those that descend from a process and have not ended.
+/// Returns the descendants of a process that have not ended.
 pub(crate) fn below(ancestor: i32) -> Vec<Process> {
     look_below(ancestor).0
 }
 
-/// The same, and how many there are with those that have ended and that nobody has waited for.
+/// Returns the same, and how many there are including those that have ended but were not waited for.
 pub(crate) fn look_below(ancestor: i32) -> (Vec<Process>, usize) {
     let all = family_of(ancestor);
     let living = all.iter().filter(|stat| !stat.ended);
@@ -70,7 +70,7 @@ fn family_of(ancestor: i32) -> Vec<Stat> {
     found
 }
 
-/// The children of a process that have not ended.
+/// Returns the children of a process that have not ended.
 pub(crate) fn living_children(parent: i32) -> Vec<Process> {
     let children = Family::now().children(parent).into_iter();
     children
@@ -79,7 +79,7 @@ pub(crate) fn living_children(parent: i32) -> Vec<Process> {
         .collect()
 }
 
-/// The children of a process, whether they have ended or not.
+/// Returns the children of a process, whether they have ended or not.
 pub(crate) fn children(parent: i32) -> Vec<i32> {
     let children = Family::now().children(parent);
     children.iter().map(|child| child.process.number).collect()
@@ -89,9 +89,9 @@ pub(crate) fn children(parent: i32) -> Vec<i32> {
 static LISTED: LazyLock<bool> = LazyLock::new(|| Path::new("/proc/thread-self/children").exists());
 
 enum Family {
-    /// The kernel is asked for each parent.
+    /// The children are read for each parent.
     Listed,
-    /// By parent: all processes there are.
+    /// All processes, by parent.
     Known(HashMap<i32, Vec<Stat>>),
 }
 
@@ -131,7 +131,7 @@ fn numbers(directory: &str) -> impl Iterator<Item = i32> + use<> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// What is needed of `/proc/<number>/stat`.
+/// The fields of `/proc/<number>/stat` that are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
     process: Process,
@@ -148,7 +148,7 @@ impl Stat {
         )
     }
 
-    /// The name, in brackets, may hold anything.
+    /// Parses the line. The name, in brackets, may contain anything.
     fn parse(number: i32, line: &[u8]) -> Option<Self> {
         let name_ends = line.iter().rposition(|&byte| byte == b')')?;
         let mut fields = std::str::from_utf8(&line[name_ends + 1..])
@@ -161,7 +161,7 @@ impl Stat {
         Some(Self {
             process: Process { number, began },
             parent,
-            // The state is the first thread's: others go on without it.
+            // The state is that of the first thread; others may go on without it.
             ended: matches!(state, "Z" | "X") && threads <= 1,
             rests: matches!(state, "T" | "t" | "Z" | "X"),
         })
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn a_process_goes_on_without_its_first_thread() {
-        // SAFETY: the child uses nothing that another thread of this process may have locked but the allocator,
-        // which is made for it, and its first thread ends without a word.
+        // SAFETY: the child uses nothing that another thread of this process may have locked except the allocator,
+        // which supports that, and its first thread ends without running anything else.
         let child = unsafe {
             let child = libc::fork();
             if child == 0 {
@@ -213,7 +213,7 @@ mod tests {
         let left = below(std::process::id() as i32);
         let left = left.iter().find(|process| process.number == child).unwrap();
         left.kill();
-        // SAFETY: waits for a child of this process, and wants no status.
+        // SAFETY: waits for a child of this process, without storing its status.
         let waited = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
         assert_eq!(waited, child);
     }

@@ -1,4 +1,4 @@
-//! `burst-runtime describe`: what packages this runtime can run, and what their packs may talk through.
+//! `burst-runtime describe`: which packages this runtime can run, and which backends their packs can use.
 
 use std::ffi::CStr;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::launcher::interpreted;
 
-/// The machine and C library that packages must fit, the kinds of backends, and those of programs.
+/// The machine and C library that packages must fit, the kinds of backends, and the kinds of programs.
 #[derive(Debug, Serialize)]
 pub struct Description {
     arch: &'static str,
@@ -38,7 +38,7 @@ pub fn describe() -> Description {
 
 #[cfg(target_env = "gnu")]
 fn glibc() -> Option<String> {
-    // SAFETY: returns a static string that ends in zero.
+    // SAFETY: the function returns a static string that ends in zero.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
     version.to_str().ok().map(str::to_owned)
 }
@@ -59,9 +59,9 @@ mod tests {
         for kind in &kinds {
             assert!(Kind::parse(kind).is_ok(), "{kind}");
         }
-        // The platform knows by itself that these need no more than the others: an action loop, an image.
+        // The platform itself knows that these need no more than others do: an action loop, or an image.
         let implied = ["go", "swift", "blackbox"];
-        // There where the machine has their interpreters.
+        // Listed if the machine has their interpreters.
         let interpreted = ["python", "nodejs"];
         for (family, _) in FAMILIES {
             let known = kinds.contains(&family) || implied.contains(&family);

@@ -1,4 +1,4 @@
-//! The environment variables that a package's program has of its own, beside the few of the runtime's.
+//! The environment variables of a package's own, in addition to the few that its program inherits from the runtime.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-/// The variable of the runtime's environment in which its driver says what the image is that it is in.
+/// The variable of the runtime's environment in which its driver describes the image that the runtime is in.
 pub(crate) const IMAGE: &str = "BURST_IMAGE";
 
-/// What the program gets to see of the runtime's environment.
+/// The variables that the program inherits from the runtime.
 pub(crate) const HANDED_ON: [&str; 7] = [
     "PATH",
     "LANG",
@@ -20,13 +20,13 @@ pub(crate) const HANDED_ON: [&str; 7] = [
     IMAGE,
 ];
 
-/// Variables by name. Values may be secret: none is ever shown.
+/// Variables by name. Values may be secret and are never printed.
 #[derive(Default, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Environment(BTreeMap<String, String>);
 
 impl Environment {
-    /// Whether the kernel can pass them on.
+    /// Returns whether the kernel can pass them on.
     pub(crate) fn can_be_passed(&self) -> bool {
         self.0.iter().all(|(name, value)| {
             !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
@@ -37,7 +37,7 @@ impl Environment {
         self.0.is_empty()
     }
 
-    /// Gives them to the program.
+    /// Adds them to the environment of a command.
     pub(crate) fn apply(&self, command: &mut Command) {
         command.envs(&self.0);
     }

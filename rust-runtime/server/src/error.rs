@@ -1,4 +1,4 @@
-//! What the runtime answers when it refuses or fails a request.
+//! The errors with which the runtime rejects or fails a request.
 
 use std::{fmt, io};
 
@@ -13,14 +13,14 @@ use crate::not_reusable::NotReusable;
 use crate::package_error::PackageError;
 use crate::start::{StartError, StartFailure};
 
-/// Why a request got no result.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The caller does not know this runtime's token.
+    /// The caller did not present this runtime's token.
     #[error("this runtime takes orders from its invoker only")]
     NotAllowed,
-    /// The invoker is of a release that has no version in common with this one.
+    /// The invoker's release has no version of the protocol in common with this one.
     #[error(
         "this runtime speaks {} of the protocol between invoker and runtime, the invoker {}: {}",
         RUNTIME.named(),
@@ -28,74 +28,74 @@ pub enum Error {
         if RUNTIME.are_older(*invoker) { "use a runtime of the invoker's release" } else { "upgrade the invoker" }
     )]
     OtherVersion {
-        /// What the invoker speaks.
+        /// The versions that the invoker speaks.
         invoker: Versions,
     },
-    /// It is not what the call takes.
+    /// The request is not of the form that the call takes.
     #[error(transparent)]
     InvalidRequest(#[from] InvalidRequest),
-    /// The pack that is to be run cannot be.
+    /// The pack cannot be run as requested.
     #[error(transparent)]
     InvalidRun(#[from] InvalidRun),
-    /// The body is larger than the call takes.
+    /// The body is larger than the call accepts.
     #[error("the body is larger than {limit} MiB")]
     TooLarge {
-        /// In MiB.
+        /// The limit, in MiB.
         limit: usize,
     },
-    /// A program runs here already.
+    /// A program has already been started here.
     #[error("Cannot initialize the action more than once.")]
     AlreadyInitialized,
     /// No program runs here yet.
     #[error("no program runs here yet: call /init first")]
     NotInitialized,
-    /// Another flare runs.
+    /// Another flare is running.
     #[error("this pack is busy with another flare")]
     Busy,
-    /// The program has ended; the pack is of no use any more.
+    /// The program has ended, so the pack can no longer be used.
     #[error("the program of this pack has ended: {0}")]
     Ended(NotReusable),
-    /// The program cannot be held to the memory that this flare's pack may have.
+    /// The program cannot be limited to the memory that this flare's pack may have.
     #[error(transparent)]
     MemoryLimit(#[from] MemoryLimitError),
     /// No such flare runs here.
     #[error("flare {0} does not run here")]
     UnknownFlare(String),
-    /// The package did not arrive whole, or cannot be kept.
+    /// The package did not arrive completely, or cannot be stored.
     #[error("the package did not arrive: {0}")]
     Arrival(#[source] io::Error),
     /// The package cannot be run.
     #[error(transparent)]
     Package(#[from] PackageError),
-    /// A task of the runtime's own did not come to its end.
+    /// A task of the runtime's own did not complete.
     #[error("{0} was interrupted")]
     Interrupted(&'static str),
-    /// The machine gives no random number, which a run is known by.
+    /// The machine provides no random number to identify the run.
     #[error("no number for the run: {0}")]
     NoNumber(getrandom::Error),
-    /// The program did not come up, and said this.
+    /// The program did not start.
     #[error("{reason}{}", Tail(tail.as_deref()))]
     StartFailed {
-        /// Why.
+        /// The cause.
         reason: StartError,
-        /// The last that it said.
+        /// The end of its output.
         tail: Option<String>,
         /// The pack's log.
         said: Vec<PackEvent>,
     },
-    /// The backend's server makes the flare no user.
+    /// The backend's server did not make a user for the flare.
     #[error("{0}")]
     Backend(#[from] burst_bcm::Error),
-    /// A single function ended, and has answered nothing.
+    /// A single function ended without an output.
     #[error("the function gave no output")]
     NoOutput,
-    /// What a single function has answered is no JSON.
+    /// The output of a single function is not JSON.
     #[error(transparent)]
     InvalidOutput(serde_json::Error),
     /// A single function failed.
     #[error("{0}")]
     Failed(Failure),
-    /// The work function itself returned an error. OpenWhisk wants those with status 200.
+    /// The work function itself returned an error, which OpenWhisk expects with status 200.
     #[error("{0}")]
     Function(String),
 }

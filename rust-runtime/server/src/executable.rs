@@ -10,7 +10,7 @@ use crate::package_error::PackageError;
 /// The first bytes of a script.
 pub(crate) const SCRIPT: &[u8] = b"#!";
 
-/// This machine in an ELF header, where we know it.
+/// The number of this machine in an ELF header, if it is known.
 const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
     Some(62)
 } else if cfg!(target_arch = "aarch64") {
@@ -19,7 +19,8 @@ const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-/// The C library hands files it cannot execute to a shell: better to say what is wrong first.
+/// Checks that a file can be executed. The C library would hand one that cannot to a shell, whose errors hide what is
+/// wrong.
 pub(crate) fn check(path: &Path) -> Result<(), PackageError> {
     let file = match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -45,7 +46,8 @@ pub(crate) fn check(path: &Path) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// Whether these bytes are in a file: what looks for the control socket speaks the runtime's protocol.
+/// Returns whether a file contains these bytes: an executable that mentions the control socket speaks the runtime's
+/// protocol.
 pub(crate) fn mentions(path: &Path, words: &[u8]) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut window = Vec::new();
@@ -57,10 +59,10 @@ pub(crate) fn mentions(path: &Path, words: &[u8]) -> io::Result<bool> {
         if read == 0 {
             return Ok(false);
         }
-        // They may lie across the border.
+        // They may span two reads.
         window.drain(..window.len().saturating_sub(words.len()));
     }
 }
 
-/// Bytes of a file that are looked through at once.
+/// Bytes of a file that are searched at a time.
 pub(crate) const SCANNED: u64 = 1 << 20;

@@ -1,19 +1,19 @@
-//! The cause of the end of a program on which several flares ran: the other flares are not to be blamed for it.
+//! The cause of the end of a program on which several flares ran, so that the other flares are not blamed for it.
 //!
-//! A flare that has the program killed notes that here first. A flare whose call says that it is ending the process
-//! notes that as well; the others may learn of the end before that message was read, so each of them waits, for a
-//! moment, until all messages have been read.
+//! A flare that kills the program records that here first. A flare whose call announces that it is ending the process
+//! records that as well; the others may learn of the end before that message has been read, so each of them waits
+//! briefly until all messages have been read.
 
 use tokio::sync::watch;
 
-/// What is known of it.
+/// What is known about the end of a program.
 pub(crate) struct ExitAttribution(watch::Sender<Findings>);
 
 #[derive(Default)]
 struct Findings {
     /// Flares that run on the program.
     present: usize,
-    /// Those of them of which everything has been heard that the program said before its end.
+    /// How many of them have read all messages that the program sent before its end.
     drained: usize,
     attributed: Option<(u64, ExitCause)>,
 }
@@ -21,9 +21,9 @@ struct Findings {
 /// How a flare ended the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExitCause {
-    /// It had to be killed, since a call of it did this.
+    /// The program had to be killed, because a call of the flare did this.
     Killed(&'static str),
-    /// A call of it said that it ends the process, by this signal if by any.
+    /// A call of the flare announced that it was ending the process, by this signal if any.
     Announced { signal: Option<i32> },
 }
 
@@ -32,12 +32,12 @@ impl ExitAttribution {
         Self(watch::Sender::default())
     }
 
-    /// Another flare runs.
+    /// Records that another flare runs.
     pub(crate) fn join(&self) {
         self.0.send_modify(|findings| findings.present += 1);
     }
 
-    /// A flare, of which all may have been heard, runs no longer.
+    /// Records that a flare no longer runs. `drained` is whether it was counted by `note_drained`.
     pub(crate) fn leave(&self, drained: bool) {
         self.0.send_modify(|findings| {
             findings.present -= 1;
@@ -45,26 +45,26 @@ impl ExitAttribution {
         });
     }
 
-    /// Everything was heard that the program had to say of one more flare.
+    /// Records that one more flare has read all messages for it.
     pub(crate) fn note_drained(&self) {
         self.0.send_modify(|findings| findings.drained += 1);
     }
 
-    /// Waits until there is none of which something may still be heard.
+    /// Waits until all flares have read all messages for them.
     pub(crate) async fn all_drained(&self) {
         let all = |findings: &Findings| findings.drained >= findings.present;
-        // The sender is `self`, so it is not dropped meanwhile.
+        // The sender is in `self`, so it is not dropped while this waits.
         let _ = self.0.subscribe().wait_for(all).await;
     }
 
-    /// It was the flare of this run, unless it was another one before.
+    /// Attributes the end to the flare of this run, unless another one was first.
     pub(crate) fn attribute(&self, run: u64, cause: ExitCause) {
         self.0.send_modify(|findings| {
             findings.attributed.get_or_insert((run, cause));
         });
     }
 
-    /// How another flare than that of this run ended the program, if one did.
+    /// Returns how a flare other than that of this run ended the program, if one did.
     pub(crate) fn other_than(&self, run: u64) -> Option<ExitCause> {
         let attributed = self.0.borrow().attributed;
         attributed
@@ -72,7 +72,7 @@ impl ExitAttribution {
             .map(|(_, cause)| cause)
     }
 
-    /// How many flares run.
+    /// Returns how many flares run on the program.
     pub(crate) fn present(&self) -> usize {
         self.0.borrow().present
     }

@@ -1,32 +1,32 @@
-//! Sockets that whoever started the runtime has opened for it, as it cannot itself where it is shut in.
+//! Sockets that the process that started the runtime opened for it, as the runtime cannot do so itself in a sandbox.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// A socket by its number, which nothing else here goes by.
+/// Takes a socket by its descriptor, which nothing else here may use.
 ///
 /// # Errors
-/// When there is none of that number.
+/// When the descriptor is not open, or is that of a standard stream.
 pub fn take(descriptor: i32) -> io::Result<OwnedFd> {
     if descriptor <= libc::STDERR_FILENO {
         return Err(ErrorKind::InvalidInput.into());
     }
-    // SAFETY: takes integers alone; fails where nothing is open under the number.
+    // SAFETY: takes only integers; fails if the descriptor is not open.
     if unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: it is open, and by the caller's word nobody else's here.
+    // SAFETY: the descriptor is open, and the caller guarantees that nothing else here owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// A Unix socket that the packs of this machine find by its name: `DESCRIPTOR:NAME`.
+/// A Unix socket that the packs of this machine find by its name, written as `DESCRIPTOR:NAME`.
 #[derive(Debug, Clone)]
 pub struct LocalListener {
-    /// The socket's number.
+    /// The socket's descriptor.
     pub descriptor: i32,
-    /// Below the directory of all packs' sockets.
+    /// Its name below the directory of all packs' sockets.
     pub name: String,
 }
 
@@ -49,7 +49,7 @@ impl FromStr for LocalListener {
 /// The directory of all packs' sockets, as a pack sees it.
 const DIRECTORY: &str = "/run/burst/sockets";
 
-/// Where the pack is found by others of its machine, which the program listens to.
+/// The socket on which the program listens for other packs of this machine.
 #[derive(Debug, Clone)]
 pub struct PackSocket {
     pub(crate) listener: Arc<OwnedFd>,
@@ -58,7 +58,7 @@ pub struct PackSocket {
 
 impl PackSocket {
     /// # Errors
-    /// When there is no socket of that number.
+    /// When the descriptor is not open, or is that of a standard stream.
     pub fn take(local: LocalListener) -> io::Result<Self> {
         Ok(Self {
             listener: Arc::new(take(local.descriptor)?),
@@ -66,7 +66,7 @@ impl PackSocket {
         })
     }
 
-    /// As the program is to advertise it.
+    /// Returns the endpoint that the program advertises.
     pub(crate) fn endpoint(&self) -> String {
         format!("unix:{DIRECTORY}/{}", self.name)
     }

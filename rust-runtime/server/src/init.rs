@@ -1,4 +1,4 @@
-//! From a request to a package: one that is sent, or the place of one.
+//! Turns a request into a package: one that is sent, or one that is named by its path.
 
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -24,7 +24,7 @@ struct Body {
     value: Value,
 }
 
-/// OpenWhisk's fields, and `path` for a package that is here already. Code is base64 unless it is said not to be.
+/// OpenWhisk's fields, and `path` for a package that is already here. Code is base64 unless `binary` is false.
 #[derive(Deserialize)]
 struct Value {
     path: Option<PathBuf>,
@@ -34,17 +34,17 @@ struct Value {
     program: ProgramName,
 }
 
-/// Of which kind a program is, by which function it is called, and how often at once.
+/// The kind of a program, the function to call in it, and how many calls it may run at once.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct ProgramName {
     kind: Option<String>,
     main: Option<String>,
-    /// Checked later: it is to be told what is wrong with it.
+    /// Checked later, so that the error can state what is wrong with it.
     concurrency: Option<serde_json::Value>,
 }
 
 impl ProgramName {
-    /// How often it is called at once says this one, where it says so at all, or else the other.
+    /// Takes the concurrency of `other` if this has none.
     fn or_concurrency_of(mut self, other: Self) -> Self {
         self.concurrency = self.concurrency.or(other.concurrency);
         self
@@ -61,7 +61,8 @@ impl ProgramName {
     }
 }
 
-/// Finds or unpacks the package a request names in its body; what that does not say may its query. Blocks on files.
+/// Finds or unpacks the package that a request names in its body; its query supplies a concurrency that the body does
+/// not. Blocks on file I/O.
 pub(crate) fn package(body: &[u8], query: ProgramName) -> Result<Package, Error> {
     let Body { value } =
         serde_json::from_slice(body).map_err(|error| InvalidRequest::Init(error.classify()))?;
@@ -78,8 +79,8 @@ pub(crate) fn package(body: &[u8], query: ProgramName) -> Result<Package, Error>
     }
 }
 
-/// Takes a package that is sent as it is, to the disk as it comes: the pack's memory is its workers'. The
-/// file has no name, and is gone when it is closed.
+/// Receives a package sent as a binary body, and writes it to disk as it arrives, because the pack's memory is for its
+/// workers. The file has no name, and is deleted when it is closed.
 pub(crate) async fn receive(body: RequestBody) -> Result<File, Error> {
     let too_large = Error::TooLarge {
         limit: (limits::PACKAGE >> 20) as usize,
@@ -97,17 +98,17 @@ pub(crate) async fn receive(body: RequestBody) -> Result<File, Error> {
     if length > limits::PACKAGE {
         return Err(too_large);
     }
-    // Waits for what is still on its way to the disk.
+    // Waits for pending writes to the disk.
     file.rewind().await.map_err(Error::Arrival)?;
     Ok(file.into_std().await)
 }
 
-/// Unpacks a zip, the bare executable or a file of source. Blocks on files.
+/// Unpacks a zip, a bare executable or a source file. Blocks on file I/O.
 pub(crate) fn unpack(bytes: impl Read + Seek, program: ProgramName) -> Result<Package, Error> {
     Ok(Package::unpack(bytes, program.code()?)?)
 }
 
-/// Finds the package in a directory. Blocks on files.
+/// Finds the package in a directory. Blocks on file I/O.
 pub(crate) fn at(path: &Path, program: ProgramName) -> Result<Package, Error> {
     Ok(Package::at(path, program.code()?)?)
 }

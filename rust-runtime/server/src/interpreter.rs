@@ -1,5 +1,5 @@
-//! An interpreter that is started before anybody has said which function it is to run: what it takes to come up is more
-//! than most functions take.
+//! An interpreter that is started before it is known which function it will run: starting one takes longer than most
+//! functions.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::package::Package;
 use crate::process::{self, Started, Starting};
 use crate::{launcher, limits};
 
-/// One that runs nothing yet. When this is dropped its control socket is closed, and it ends.
+/// An interpreter that runs nothing yet. Dropping this closes its control socket, which ends it.
 pub(crate) struct Interpreter {
     language: Language,
     starting: Starting,
 }
 
 impl Interpreter {
-    /// Begins to start one. Blocks on files.
+    /// Begins to start an interpreter. Blocks on file I/O.
     pub(crate) fn start(
         language: Language,
         listener: Option<Arc<OwnedFd>>,
@@ -30,9 +30,9 @@ impl Interpreter {
         Ok(Self { language, starting })
     }
 
-    /// This interpreter, if it is still there and as it would be started for this package. Any other is killed: variables
-    /// may be the interpreter's as well as the function's, and each lane is a socket. Nobody waits until it is gone, as it
-    /// runs nothing any more.
+    /// Returns this interpreter, if it is still alive and is what would be started for this package. Otherwise kills
+    /// it: variables may affect the interpreter as well as the function, and each lane is a socket. Its end is not
+    /// waited for, as it runs nothing any more.
     pub(crate) async fn take(
         self,
         package: &Package,
@@ -49,7 +49,7 @@ impl Interpreter {
         None
     }
 
-    /// Kills it, and waits until it is gone, if that does not take too long.
+    /// Kills it, and waits for its end for a limited time.
     pub(crate) async fn end(self) {
         if let Ok(Ok(started)) = timeout(limits::DYING, self.starting.started()).await {
             started.group.end().await;

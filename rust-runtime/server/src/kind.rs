@@ -1,41 +1,42 @@
-//! Kinds of programs: what a package holds, and so what runs it.
+//! Kinds of programs: what a package contains, and so how it is run.
 
-/// Name of a file of source that is a package by itself.
+/// The name of a source file that is a package by itself.
 pub(crate) const SOURCE: &str = "source";
 
-/// Nothing here runs such packages.
+/// Packages of this kind cannot run here.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no kind `{0}` here: the kinds are {families}", families = FAMILIES.map(|(name, _)| name).join(", "))]
 pub struct UnknownKind(String);
 
-/// What runs a package.
+/// The way in which a package is run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Its `exec`, which speaks to the runtime itself.
+    /// Its `exec`, which speaks the runtime's protocol itself.
     #[default]
     Native,
-    /// Its `exec`, which does or speaks OpenWhisk's action loop: OpenWhisk has the name for the latter.
+    /// Its `exec`, which speaks either the runtime's protocol or OpenWhisk's action loop; OpenWhisk's name for a kind
+    /// stands for the latter.
     NativeOrActionLoop,
     /// Its `exec`, which speaks OpenWhisk's action loop, under a launcher.
     ActionLoop,
-    /// Its `exec`, which is started for each run as OpenWhisk's skeleton does, under a launcher.
+    /// Its `exec`, which a launcher starts for each run, as OpenWhisk's skeleton does.
     Skeleton,
-    /// The command of the image that this runs in, which keeps OpenWhisk's contract of containers, under a launcher.
+    /// The command of the image that this runs in, which keeps OpenWhisk's contract for containers, under a launcher.
     Image,
-    /// An interpreter, under a launcher that is told the function's name.
+    /// An interpreter with a launcher, which receives the function's name.
     Script(Language),
 }
 
-/// What there is an interpreter and a launcher for.
+/// A language for which there is an interpreter and a launcher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Language {
-    /// Of this version, if the machine has it.
+    /// Python, of this version if the machine has it.
     Python(Option<String>),
     Nodejs,
 }
 
 impl Language {
-    /// What its launcher looks for in a package.
+    /// Returns the files that its launcher looks for in a package.
     pub(crate) fn entries(&self) -> &'static [&'static str] {
         match self {
             Self::Python(_) => &["__main__.py", SOURCE],
@@ -44,7 +45,7 @@ impl Language {
     }
 }
 
-/// What runs the packages of a family, by the version that is asked for; none if the family has no such version.
+/// Returns how packages of a family are run, for the version that is requested; none if the family has no such version.
 type KindOf = fn(Option<&str>) -> Option<Kind>;
 
 /// The families of kinds.
@@ -69,7 +70,7 @@ pub(crate) const FAMILIES: [(&str, KindOf); 8] = [
 ];
 
 impl Kind {
-    /// The kind of this name: `FAMILY`, or `FAMILY:VERSION` as OpenWhisk has it.
+    /// Parses the name of a kind: `FAMILY`, or `FAMILY:VERSION` as in OpenWhisk.
     pub(crate) fn parse(name: &str) -> Result<Self, UnknownKind> {
         let (family, version) = match name.split_once(':') {
             Some((family, version)) => (family, Some(version)),
@@ -82,7 +83,7 @@ impl Kind {
     }
 }
 
-/// A version that could be part of an interpreter's name.
+/// Returns a version if it could be part of an interpreter's name.
 fn numbered(version: Option<&str>) -> Option<String> {
     let digits = |byte: u8| byte.is_ascii_digit() || byte == b'.';
     version

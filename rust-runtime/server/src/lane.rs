@@ -1,7 +1,7 @@
-//! A program's control socket, on which one flare at a time runs.
+//! A program's control socket, on which one flare runs at a time.
 //!
-//! A program has as many lanes as flares may run on it at once, most have one. What is of a flare alone goes over its
-//! lane: commands and events. The process, with its output and its end, is shared by all lanes ([`Program`]).
+//! A program has as many lanes as flares may run on it at once; most have one. Commands and events, which concern one
+//! flare alone, go over its lane. The process, with its output and its end, is shared by all lanes ([`Program`]).
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -15,21 +15,21 @@ use crate::logs::Pipes;
 use crate::not_reusable::NotReusable;
 use crate::supervisor::Program;
 
-/// One flare's way to a program.
+/// A lane of a program.
 pub(crate) struct Lane {
     pub(crate) number: usize,
     pub(crate) incoming: FrameReader,
     pub(crate) outgoing: FrameWriter,
     pub(crate) program: Arc<Program>,
     exit: watch::Receiver<Option<ExitStatus>>,
-    /// Something happened last time: time and callers are looked after before anything else may.
+    /// Whether something happened last time: then timers and callers have their turn before the next event.
     yields: bool,
-    /// With the flare that runs for longest: what comes through them does not say whose it is, and somebody has to
-    /// read them.
+    /// Held by the flare that has run for longest: the output in the pipes does not show whose it is, and one flare has
+    /// to read them.
     pipes: Option<OwnedMutexGuard<Pipes>>,
 }
 
-/// Something a program does that somebody has to react to.
+/// Something that a program did and its flare has to react to.
 pub(crate) enum LaneEvent {
     /// There may be whole frames to read.
     Frames,
@@ -55,9 +55,9 @@ impl Lane {
         }
     }
 
-    /// Waits for the next thing to happen; of several any one, so that what never pauses keeps nothing else from its
-    /// turn. May be cancelled without loss. `frames` says whether to read the socket, `alive` that the process has not
-    /// been seen to end.
+    /// Waits for the next event. If several are ready it picks one at random, so that one that never pauses cannot
+    /// starve the others. Cancel safe. `frames` is whether to read the socket, `alive` whether the process has not been
+    /// seen to end.
     pub(crate) async fn next_event(&mut self, frames: bool, alive: bool) -> LaneEvent {
         if self.yields {
             yield_now().await;
@@ -76,7 +76,7 @@ impl Lane {
         event
     }
 
-    /// Another flare begins, with others beside it or `alone`. Whether it is the first one on its program.
+    /// Begins another flare, beside others or `alone`. Returns whether it is the first one on its program.
     pub(crate) fn begin(&mut self, alone: bool) -> bool {
         let first = self.program.begin(alone);
         if let Some(pipes) = self.pipes()
@@ -88,7 +88,7 @@ impl Lane {
         first
     }
 
-    /// The program's pipes, unless another flare reads them.
+    /// Returns the program's pipes, unless another flare reads them.
     pub(crate) fn pipes(&mut self) -> Option<&mut Pipes> {
         if self.pipes.is_none() {
             self.pipes = Arc::clone(&self.program.pipes).try_lock_owned().ok();
@@ -96,12 +96,12 @@ impl Lane {
         self.pipes.as_deref_mut()
     }
 
-    /// Whether nothing more comes through the pipes for this flare.
+    /// Returns whether nothing more can come through the pipes for this flare.
     pub(crate) fn has_heard_pipes(&self) -> bool {
         !self.pipes.as_ref().is_some_and(|pipes| pipes.are_open())
     }
 
-    /// Why no flare could be heard on it any more: the last that was said is half an event, or it was closed.
+    /// Returns why no further flare can run on it, if so: the last message is half an event, or the socket was closed.
     pub(crate) fn is_broken(&mut self) -> Option<NotReusable> {
         self.incoming.drain();
         if self.incoming.is_cut_short() {
@@ -110,7 +110,7 @@ impl Lane {
         self.incoming.is_closed().then_some(NotReusable::Closed)
     }
 
-    /// No flare runs on it: another lane's may read the pipes.
+    /// Prepares for a time without a flare: the flare of another lane may read the pipes.
     pub(crate) fn rest(&mut self) {
         self.pipes = None;
         self.incoming.rest();
@@ -118,7 +118,7 @@ impl Lane {
     }
 }
 
-/// Reads the pipes, or waits for its turn to.
+/// Reads the pipes, or waits for its turn to read them.
 async fn listen(held: &mut Option<OwnedMutexGuard<Pipes>>, program: &Program) {
     match held {
         Some(pipes) => pipes.fill().await,
@@ -126,7 +126,7 @@ async fn listen(held: &mut Option<OwnedMutexGuard<Pipes>>, program: &Program) {
     }
 }
 
-/// How the process ended, once it has.
+/// Waits for the process to end, and returns how it did.
 async fn ended(exit: &mut watch::Receiver<Option<ExitStatus>>) -> Option<ExitStatus> {
     let status = exit.wait_for(Option::is_some).await;
     status.ok().and_then(|status| *status)

@@ -1,8 +1,8 @@
-//! Which flares run on a program that is up, and which may begin beside them.
+//! The flares that run on a program, and which others may begin beside them.
 //!
-//! Flares share a program where each of them is one worker that needs nobody else. Any other has it for itself. What
-//! is done to all processes and files of the pack, which are nobody's in particular, is done while no flare runs, and
-//! none begins meanwhile.
+//! Flares share a program if each of them is a single worker that needs no others. Any other flare has the program to
+//! itself. Work on all processes and files of the pack, which belong to no flare in particular, is done while no flare
+//! runs, and none begins until it is finished.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,20 +13,20 @@ use crate::error::Error;
 use crate::not_reusable::NotReusable;
 use crate::pack::Order;
 
-/// The lanes of a program: those `L` on which nothing runs, by their numbers, and the flares on the others.
+/// The lanes of a program: the idle ones, `L`, by their numbers, and the flares that run on the others.
 pub(crate) struct Lanes<L> {
     idle: BTreeMap<usize, L>,
     running: HashMap<String, Running>,
-    /// What the flares have left is being removed by the last one of them.
+    /// Whether the last flare is removing what all of them have left.
     cleaning: bool,
-    /// Why the program runs no further flare. It goes when the last one has ended.
+    /// Why the program runs no further flare. It is killed when the last one has ended.
     spent: Option<NotReusable>,
 }
 
 struct Running {
     orders: mpsc::Sender<Order>,
     shares: bool,
-    /// It has ended, and its lane is free in a moment.
+    /// Whether it has ended, and will free its lane in a moment.
     leaving: bool,
 }
 
@@ -40,7 +40,7 @@ impl<L> Lanes<L> {
         }
     }
 
-    /// Why this flare cannot begin, now or soon. `doomed` says that the program is going to be killed.
+    /// Returns why this flare cannot begin, now or soon. `doomed` is whether the program is going to be killed.
     pub(crate) fn refusal(&self, run: &RunPack, doomed: bool) -> Option<Error> {
         let mut others = self.running.values();
         let shared = self.is_idle() || (shares(run) && others.all(|other| other.shares));
@@ -53,23 +53,23 @@ impl<L> Lanes<L> {
         }
     }
 
-    /// Whether no flare runs.
+    /// Returns whether no flare runs.
     pub(crate) fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
 
-    /// Whether whoever is to begin has to wait.
+    /// Returns whether a flare that is about to begin has to wait.
     pub(crate) fn is_cleaning(&self) -> bool {
         self.cleaning
     }
 
-    /// The lane that the next flare has. It is the first one for a flare that is alone: launchers may have made that
-    /// theirs for packs of several workers.
+    /// Returns the lane that the next flare gets. A flare that is alone gets the first one, which launchers may use for
+    /// packs of several workers.
     pub(crate) fn next(&mut self) -> Option<&mut L> {
         self.idle.first_entry().map(|entry| entry.into_mut())
     }
 
-    /// The lane for this flare, which takes these orders.
+    /// Takes a lane for this flare, which receives its orders through `orders`.
     pub(crate) fn take(&mut self, run: &RunPack, orders: mpsc::Sender<Order>) -> Option<L> {
         let (_, lane) = self.idle.pop_first()?;
         let flare = Running {
@@ -81,7 +81,7 @@ impl<L> Lanes<L> {
         Some(lane)
     }
 
-    /// A flare has ended well. Whether it is the last one, and so to see to what all have left.
+    /// Records that a flare has ended well. Returns whether it is the last one and has to clean up after all of them.
     pub(crate) fn leave(&mut self, flare_id: &str) -> bool {
         if let Some(flare) = self.running.get_mut(flare_id) {
             flare.leaving = true;
@@ -90,14 +90,14 @@ impl<L> Lanes<L> {
         self.cleaning
     }
 
-    /// A flare is gone, and has left its lane, which has this number.
+    /// Removes a flare that is over, and makes its lane, which has this number, idle again.
     pub(crate) fn settle(&mut self, flare_id: &str, number: usize, lane: L) {
         self.running.remove(flare_id);
         self.cleaning = self.cleaning && !self.is_idle();
         self.idle.insert(number, lane);
     }
 
-    /// There can be no other flare, for the first of these reasons.
+    /// Rules out further flares. The first reason is kept.
     pub(crate) fn spend(&mut self, reason: NotReusable) {
         self.spent.get_or_insert(reason);
     }
@@ -106,18 +106,18 @@ impl<L> Lanes<L> {
         self.spent.as_ref()
     }
 
-    /// Where a flare that runs takes orders.
+    /// Returns the channel for orders to a flare that runs.
     pub(crate) fn orders(&self, flare_id: &str) -> Option<&mpsc::Sender<Order>> {
         self.running.get(flare_id).map(|flare| &flare.orders)
     }
 
-    /// Where all of them do.
+    /// Returns the channels for orders to all flares that run.
     pub(crate) fn all_orders(&self) -> impl Iterator<Item = &mpsc::Sender<Order>> {
         self.running.values().map(|flare| &flare.orders)
     }
 }
 
-/// Whether a flare can be beside others on one program.
+/// Returns whether a flare can run beside others on one program.
 fn shares(run: &RunPack) -> bool {
     run.pack_sizes == [1] && run.autostart && run.group.is_none()
 }

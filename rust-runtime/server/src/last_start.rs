@@ -1,4 +1,5 @@
-//! Whether any process or thread has begun since all of them were last looked at: if not, that need not be done again.
+//! Detects whether any process or thread has begun since all of them were last looked at: if not, that need not be done
+//! again.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -9,11 +10,12 @@ use rustix::fs::{PROC_SUPER_MAGIC, fstatfs};
 
 use crate::proc_file;
 
-/// Within this time the kernel gives no number out again if it has at least [`NUMBERS`], its smallest default.
+/// Within this time the kernel does not reuse a process number if it has at least [`NUMBERS`] of them, its smallest
+/// default.
 const NOT_AGAIN: Duration = Duration::from_millis(20);
 const NUMBERS: u64 = 32_768;
 
-/// The number that was given to a process or thread last, and when it was read.
+/// The number that was last given to a process or thread, and when it was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LastStart {
     last: u64,
@@ -21,14 +23,15 @@ pub(crate) struct LastStart {
 }
 
 impl LastStart {
-    /// To be read before the processes are looked at; none where the kernel does not tell.
+    /// Reads the current one, which must be done before the processes are looked at; none if the kernel does not report
+    /// it.
     pub(crate) fn now() -> Option<Self> {
         let last = LAST.as_ref().and_then(number)?;
         let at = Instant::now();
         Some(Self { last, at })
     }
 
-    /// The same for now, if surely nothing has begun since.
+    /// Returns the current one, if certainly nothing has begun since this one.
     pub(crate) fn renewed(self) -> Option<Self> {
         let now = Self::now()?;
         let same = now.last == self.last && now.at.duration_since(self.at) < NOT_AGAIN;
@@ -36,7 +39,7 @@ impl LastStart {
     }
 }
 
-/// Says which number the kernel gave out last in this space of process numbers, to a process or a thread.
+/// The file that shows which number the kernel last gave to a process or a thread in this namespace of process numbers.
 static LAST: LazyLock<Option<File>> = LazyLock::new(|| {
     let numbers = proc_file::read_text("/proc/sys/kernel/pid_max").ok()?;
     numbers
@@ -50,11 +53,11 @@ static LAST: LazyLock<Option<File>> = LazyLock::new(|| {
         .filter(|of| of.f_type == PROC_SUPER_MAGIC)?;
     let before = number(&file)?;
     std::thread::Builder::new().spawn(|| {}).ok()?.join().ok()?;
-    // What only looks like it, as some sandboxes have it, always says the same.
+    // A mere imitation of it, as some sandboxes have, always shows the same.
     (number(&file)? != before).then_some(file)
 });
 
-/// The last of the file's fields.
+/// Reads the last field of the file.
 fn number(file: &File) -> Option<u64> {
     let mut line = [0; 128];
     let length = file.read_at(&mut line, 0).ok()?;
@@ -67,7 +70,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    /// Tests beside this one begin processes and threads, too: one of many tries is renewed.
+    /// Tests that run beside this one begin processes and threads, too, so only some of many tries are renewed.
     #[test]
     fn it_is_renewed_where_nothing_begins() {
         let renewed = || LastStart::now().unwrap().renewed();

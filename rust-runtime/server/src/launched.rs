@@ -1,4 +1,5 @@
-//! What the launchers within the runtime share: the control socket, and the events of a run that they send on it.
+//! The parts that the launchers within the runtime share: the control socket, and the events of a run that they send on
+//! it.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
@@ -17,11 +18,11 @@ use serde_json::value::RawValue;
 
 use crate::{inherited, limits};
 
-/// The runtime's commands.
+/// The commands from the runtime.
 pub(crate) struct Commands(BufReader<UnixStream>);
 
 impl Commands {
-    /// The next one; none once the runtime has closed the control socket.
+    /// Waits for the next command; none once the runtime has closed the control socket.
     pub(crate) fn next(&mut self) -> io::Result<Option<Command>> {
         let message = frame::read(&mut self.0, frame::COMMAND_LIMIT)?;
         let command = message.map(|message| Command::parse(&message));
@@ -32,14 +33,14 @@ impl Commands {
 /// The control socket's sending side, to which the workers' threads write in turn.
 pub(crate) struct ControlWriter(Mutex<UnixStream>);
 
-/// Runs one flare after the other until the runtime closes the control socket.
+/// Runs one flare after another until the runtime closes the control socket.
 pub(crate) fn serve(
     sdk: &str,
     mut handle: impl FnMut(&LaunchedRun<'_>, &mut Commands) -> io::Result<()>,
 ) -> io::Result<()> {
     let (mut commands, control) = connect(sdk)?;
     while let Some(command) = commands.next()? {
-        // An abort may cross the end of its flare.
+        // An abort may arrive when its flare has already ended.
         if let Command::Run { run: number, pack } = command {
             let run = LaunchedRun {
                 number,
@@ -52,7 +53,7 @@ pub(crate) fn serve(
     Ok(())
 }
 
-/// Takes the control socket and says hello on it.
+/// Takes the control socket and sends the hello.
 fn connect(sdk: &str) -> io::Result<(Commands, ControlWriter)> {
     let number = std::env::var(CONTROL_FD).ok();
     let number = number.and_then(|number| number.parse().ok());
@@ -89,7 +90,8 @@ pub(crate) struct LaunchedRun<'a> {
 }
 
 impl LaunchedRun<'_> {
-    /// Says that the workers can run, and waits until they may: not at all if the flare has ended instead.
+    /// Reports that the workers can run, and waits until they may. Returns false if the flare is aborted instead; exits
+    /// if the runtime is gone.
     pub(crate) fn begin(&self, commands: &mut Commands) -> io::Result<bool> {
         let at = Timestamp::now();
         let endpoint = None;
@@ -104,7 +106,7 @@ impl LaunchedRun<'_> {
         Ok(true)
     }
 
-    /// The JSON object that a function gets: its input as `value`, and the details of the run.
+    /// Returns the JSON object that a function gets: its input as `value`, and the details of the run.
     pub(crate) fn message(&self, index: usize) -> io::Result<Vec<u8>> {
         #[derive(Serialize)]
         struct Message<'a> {
@@ -129,7 +131,7 @@ impl LaunchedRun<'_> {
         Ok(serde_json::to_vec(&message)?)
     }
 
-    /// A worker's process has ended, which ends its pack's in the same way, as it would with threads.
+    /// Ends this process in the same way as a worker's process has ended, and so the pack, as it would with threads.
     pub(crate) fn end_like<A>(&self, worker: u32, status: ExitStatus) -> io::Result<A> {
         let signal = status.signal();
         let told = signal.filter(|signal| limits::DYING_SIGNALS.contains(signal));
@@ -140,8 +142,8 @@ impl LaunchedRun<'_> {
         let run = self.number;
         self.control.send(&[OutgoingEvent { run, event: &dying }])?;
         if let Some(signal) = signal {
-            // SAFETY: takes integers alone. The default is what a signal does to this process, too. To this thread, as
-            // another one that got it would leave this one the time to exit.
+            // SAFETY: takes only integers. The default action lets the signal end this process as well. It is raised in
+            // this thread: if another thread got it, this one would have time to exit first.
             unsafe {
                 libc::signal(signal, libc::SIG_DFL);
                 libc::raise(signal);
@@ -150,7 +152,7 @@ impl LaunchedRun<'_> {
         std::process::exit(status.code().unwrap_or(1))
     }
 
-    /// No worker runs.
+    /// Fails all workers, of which none has run, and ends the pack.
     pub(crate) fn give_up(&self, error: &Failure) -> io::Result<()> {
         let failed: Vec<_> = self
             .pack
@@ -184,13 +186,13 @@ impl LaunchedRun<'_> {
     }
 }
 
-/// The details of a run as environment variables of a function's process.
+/// Returns the details of a run as environment variables of a function's process.
 pub(crate) fn variables(invocation: &Invocation) -> impl Iterator<Item = (String, &String)> {
     let details = invocation.0.iter();
     details.map(|(name, value)| (format!("__OW_{}", name.to_ascii_uppercase()), value))
 }
 
-/// A function's answer, unless it is neither an object nor an array.
+/// Parses a function's answer; none if it is neither an object nor an array.
 pub(crate) fn output(answer: &[u8]) -> Option<Box<RawValue>> {
     let output: Option<Box<RawValue>> = serde_json::from_slice(answer).ok();
     output.filter(|output| output.get().starts_with(['{', '[']))
@@ -198,7 +200,7 @@ pub(crate) fn output(answer: &[u8]) -> Option<Box<RawValue>> {
 
 pub(crate) const NO_RESULT: &str = "The action did not return a dictionary or array.";
 
-/// A function's own fault.
+/// Makes the failure of a function that is itself at fault.
 pub(crate) fn failure(message: &str) -> Failure {
     Failure::new(FailureKind::Error, message).in_operation(WORK)
 }

@@ -1,8 +1,9 @@
-//! Launchers: programs of ours that speak to the runtime for functions that cannot, in place of a package's own `exec`.
+//! Launchers: programs of the platform that speak to the runtime for functions that cannot, instead of a package's own
+//! `exec`.
 //!
-//! An interpreter reads its launcher from standard input, which then is at its end: nothing has to be installed beside
-//! the runtime, and a launcher is always of its runtime's version. Which function it runs, and where that is, it is told
-//! once it is up.
+//! An interpreter reads its launcher from standard input, up to its end: nothing has to be installed beside the
+//! runtime, and a launcher always has its runtime's version. Once it is up, it receives the name and the directory of
+//! its function.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,7 +18,7 @@ use serde_json::json;
 use crate::kind::Language;
 use crate::{launched, limits};
 
-// Each in parts, of which the last one starts it.
+// Each launcher is in several parts, the last of which starts it.
 const PYTHON: &str = concat!(
     include_str!("../../launchers/python/control.py"),
     include_str!("../../launchers/python/function.py"),
@@ -30,27 +31,27 @@ const NODEJS: &str = concat!(
     include_str!("../../launchers/nodejs/serve.js"),
 );
 
-/// The function that is called where nobody says which.
+/// The function that is called if none is named.
 pub(crate) const MAIN: &str = "main";
 
-/// Where interpreters are looked for if the environment does not say.
+/// The search path for interpreters if the environment has none.
 const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Why a launcher cannot be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LauncherError {
-    /// There is no such interpreter.
+    /// The interpreter is not installed here.
     #[error(
         "there is no `{0}` here on the PATH, which runs programs of this kind: install it, or use an image that has it"
     )]
     NoInterpreter(&'static str),
-    /// The launcher cannot be handed to it.
+    /// The launcher cannot be passed to the interpreter.
     #[error("the launcher cannot be started: {0}")]
     Io(#[from] io::Error),
 }
 
-/// The families of programs that an interpreter here runs.
+/// Returns the families of programs for which an interpreter is installed here.
 pub(crate) fn interpreted() -> impl Iterator<Item = &'static str> {
     [
         ("nodejs", Language::Nodejs),
@@ -61,7 +62,8 @@ pub(crate) fn interpreted() -> impl Iterator<Item = &'static str> {
     .map(|(family, _)| family)
 }
 
-/// Starts the launcher of a language, in a directory that is always there and has nothing of anybody's. Blocks on files.
+/// Returns the command that starts the launcher of a language, in a directory that always exists and holds nobody's
+/// files. Blocks on file I/O.
 pub(crate) fn script(language: &Language) -> Result<Command, LauncherError> {
     let mut command = Command::new(interpreter(language)?);
     command.arg("-").current_dir("/");
@@ -69,8 +71,8 @@ pub(crate) fn script(language: &Language) -> Result<Command, LauncherError> {
     Ok(command)
 }
 
-/// A launcher, and before it what it has in common with the runtime: numbers, texts and lists of JSON are values in either
-/// language (true, false and null are none in Python).
+/// Returns the text of a launcher, preceded by what it has in common with the runtime: numbers, strings and lists of
+/// JSON are values in either language (`true`, `false` and `null` are not in Python).
 fn text(language: &Language) -> String {
     let (declaration, launcher) = match language {
         Language::Python(_) => ("RUNTIME", PYTHON),
@@ -87,23 +89,24 @@ fn text(language: &Language) -> String {
     format!("{declaration} = {common}\n{launcher}")
 }
 
-/// Starts the launcher of an executable that speaks the action loop.
+/// Returns the command that starts the launcher of an executable that speaks the action loop.
 pub(crate) fn action_loop(exec: &Path) -> Result<Command, LauncherError> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("action-loop").arg(exec);
     Ok(command)
 }
 
-/// Starts the launcher of an executable that is started for each run, as OpenWhisk's skeleton does.
+/// Returns the command that starts the launcher of an executable that is started for each run, as OpenWhisk's skeleton
+/// does.
 pub(crate) fn skeleton(exec: &Path) -> Result<Command, LauncherError> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("skeleton").arg(exec);
     Ok(command)
 }
 
-/// Starts the launcher of the image that this runs in, for this function of its code.
+/// Returns the command that starts the launcher of the image that this runs in, for this function of its code.
 pub(crate) fn image(main: &str) -> Result<Command, LauncherError> {
-    // In an image of somebody else's a loader of our own has started this, and has to start it again.
+    // In somebody else's image a loader of our own has started this process, and has to start the new one as well.
     let said = std::fs::read("/proc/self/cmdline")?;
     let words = said.split(|&byte| byte == 0).map(OsStr::from_bytes);
     let mut words = words.take_while(|word| *word != "serve");
@@ -116,7 +119,7 @@ pub(crate) fn image(main: &str) -> Result<Command, LauncherError> {
     Ok(command)
 }
 
-/// In memory, read from its beginning.
+/// Makes a file in memory, to be read from its beginning.
 fn file_of(text: &str) -> io::Result<File> {
     let flags = rustix::fs::MemfdFlags::CLOEXEC;
     let mut file = File::from(rustix::fs::memfd_create("launcher", flags)?);
@@ -136,9 +139,9 @@ fn interpreter(language: &Language) -> Result<PathBuf, LauncherError> {
     find(names, &directories).ok_or(LauncherError::NoInterpreter(general))
 }
 
-/// The first of these names that there is a binary of. What managers of versions put before an interpreter is a script,
-/// which takes longer than the interpreter, and fails for a version that it has not: it is only used where there is
-/// nothing else, the least exact first.
+/// Returns the first binary with one of these names. Version managers put a script before an interpreter, which takes
+/// longer than the interpreter itself and fails for a version that is not installed: a script is only used if there is
+/// no binary, the least exact name first.
 fn find<'a>(
     names: impl DoubleEndedIterator<Item = &'a str> + Clone,
     directories: &[PathBuf],

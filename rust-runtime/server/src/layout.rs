@@ -1,15 +1,15 @@
-//! The runtime as it can be put into any image: its program, with the loader and the libraries it runs on here.
+//! A copy of the runtime for use in any image: its program, with the loader and the libraries that it runs on here.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// The program in such a directory, and what starts it.
+/// The names of the program and of its loader in such a directory.
 const PROGRAM: &str = "burst-runtime";
 const LOADER: &str = "loader";
 
-/// Fills an empty directory.
+/// Copies the runtime, its loader and its libraries into an empty directory.
 ///
 /// # Errors
 /// When the file system fails.
@@ -17,7 +17,7 @@ pub fn lay_out(directory: &Path) -> io::Result<()> {
     let put = |from: &Path, name: &str| {
         let to = directory.join(name);
         fs::copy(from, &to)?;
-        // Whoever an image's processes are is to execute it.
+        // Whichever user an image's processes run as must be able to execute it.
         fs::set_permissions(&to, fs::Permissions::from_mode(0o555))
     };
     put(&std::env::current_exe()?, PROGRAM)?;
@@ -35,7 +35,7 @@ pub fn lay_out(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The files that this process has mapped, each once.
+/// Returns the files that this process has mapped, each once.
 fn mapped() -> io::Result<Vec<String>> {
     let maps = fs::read_to_string("/proc/self/maps")?;
     let paths = maps
@@ -58,7 +58,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
         lay_out(at).unwrap();
-        // This test's own program, which has nothing of the machine but what is here.
+        // This test's own program, which uses nothing of the machine but what is here.
         let listed = Command::new(at.join(LOADER))
             .args(["--inhibit-cache", "--list"])
             .arg(at.join(PROGRAM))

@@ -11,7 +11,7 @@
 //! | the program: its start, hello and end | `supervisor`, `process`, `process_end`, `memory`, `memory_limit` |
 //! | the program's output | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (the validity of events) |
-//! | this program in images of others | `layout` |
+//! | this program in other people's images | `layout` |
 //! | a single function as OpenWhisk calls it | `run` |
 //! | cleaning up after a flare | `cleanup`, [`scratch`], `suspension`, [`orphans`], `cpu_time`, `descendants`, `not_reusable` |
 
@@ -96,7 +96,8 @@ use crate::inherited::PackSocket;
 use crate::runtime::Runtime;
 use crate::server::Server;
 
-/// Serves until `shutdown` resolves, with this socket for other packs to find it by, if there is one; then kills the program and returns when it is gone.
+/// Serves until `shutdown` resolves, then kills the program and returns when it has ended. Other packs of this machine
+/// find this one by `socket`, if there is one.
 pub async fn run(
     listener: TcpListener,
     access: Access,

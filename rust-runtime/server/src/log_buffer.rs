@@ -1,5 +1,5 @@
-//! What a flare's workers and its pack say: bounded here, whatever the program does, and gathered
-//! into few events, so that nobody further on has one for each line.
+//! The log of a flare's workers and of its pack: bounded here, whatever the program does, and gathered into few events,
+//! so that later components do not have one for each line.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// The log of one flare on this pack, as far as it has not been passed on.
+/// The part of the log of one flare on this pack that has not been passed on.
 pub(crate) struct LogBuffer {
     first: u32,
     /// The workers of this pack, by their index in it, and then the pack itself.
@@ -17,7 +17,7 @@ pub(crate) struct LogBuffer {
     waiting: usize,
 }
 
-/// Lines of one stream, one after the other, and when the first of them was said.
+/// Consecutive lines of one stream, and when the first of them was written.
 struct LogChunk {
     stream: LogStream,
     at: Timestamp,
@@ -34,8 +34,8 @@ struct LogSource {
 }
 
 impl LogBuffer {
-    /// For a pack of these workers, each of which may log `limit` bytes. The pack itself may no more than they, nor than
-    /// one of several.
+    /// Makes the buffer for a pack of these workers, each of which may log `limit` bytes. The pack itself may log as
+    /// many, but no more than `LOG_LIMIT`.
     pub(crate) fn new(workers: Range<u32>, limit: usize) -> Self {
         let (first, size) = (workers.start, workers.len());
         let sources = workers.map(|worker| LogSource::new(Some(worker), limit));
@@ -48,7 +48,7 @@ impl LogBuffer {
         }
     }
 
-    /// Takes lines of a worker, or of the pack itself, as far as the limits allow.
+    /// Adds lines of a worker, or of the pack itself, as far as the limits allow.
     pub(crate) fn append(
         &mut self,
         worker: Option<u32>,
@@ -85,12 +85,12 @@ impl LogBuffer {
         self.note_losses();
     }
 
-    /// Bytes that wait to be taken.
+    /// Returns how many bytes wait to be taken.
     pub(crate) fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// What this worker has said, as events.
+    /// Takes the lines of this worker, as events.
     pub(crate) fn take_of(&mut self, worker: u32) -> Vec<PackEvent> {
         let index = self.index(Some(worker));
         let taken = self.sources.get_mut(index).map(LogSource::take);
@@ -99,13 +99,13 @@ impl LogBuffer {
         events
     }
 
-    /// What all have said, as events.
+    /// Takes the lines of all, as events.
     pub(crate) fn take(&mut self) -> Vec<PackEvent> {
         self.waiting = 0;
         self.sources.iter_mut().flat_map(LogSource::take).collect()
     }
 
-    /// Nothing more will be said: what was lost last is said as well.
+    /// Closes the log: notes how much was lost last.
     pub(crate) fn close(&mut self) {
         self.rate.settle();
         self.note_losses();
@@ -140,13 +140,13 @@ impl LogSource {
             worker,
             limit,
             left: limit,
-            // A client that wants no log is not told that there is none.
+            // A client that wants no log gets no notice that there is none.
             silenced: limit == 0,
             chunks: Vec::new(),
         }
     }
 
-    /// Adds a line; by how many bytes that made it longer.
+    /// Adds a line, and returns by how many bytes it made the log longer.
     fn add(&mut self, stream: LogStream, line: &str, at: Timestamp) -> usize {
         let cost = line.len() + LINE_COST;
         if let Some(last) = self.chunks.last_mut()
@@ -179,7 +179,7 @@ impl LogSource {
     }
 }
 
-/// What an event added to the bytes that wait.
+/// Returns how many bytes an event added to those that wait.
 fn length(event: &PackEvent) -> usize {
     match event {
         PackEvent::Log { text, .. } => text.len() + LINE_COST,
@@ -194,7 +194,7 @@ fn size(bytes: usize) -> String {
     }
 }
 
-/// A line in pieces that are not too long.
+/// Splits a line into pieces that are not too long.
 fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
@@ -205,7 +205,8 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A machine may have as many packs as slots: those of one worker hold no more of its memory than a few large ones.
+/// Returns how much a pack of this size may log at once. A machine may have as many packs as slots: those of one worker
+/// use no more of its memory than a few large ones.
 fn at_once(size: usize) -> usize {
     match size {
         1 => limits::LOG_AT_ONCE_OF_ONE,
@@ -213,9 +214,9 @@ fn at_once(size: usize) -> usize {
     }
 }
 
-/// How fast everybody here together may log: a bucket that fills up by itself. What does not fit is
-/// lost, not waited for; and once something is, all is until there is room for more than a few
-/// lines, so that the log has few holes and says of each how large it is.
+/// How fast all sources together may log: a token bucket. Lines that do not fit are lost, not delayed. Once one is
+/// lost, all are until there is room for more than a few lines, so that the log has few gaps and reports the size of
+/// each.
 struct RateLimit {
     most: usize,
     level: usize,
@@ -238,7 +239,7 @@ impl RateLimit {
     fn allows(&mut self, cost: usize, now: Instant) -> bool {
         let since = now.saturating_duration_since(self.filled).as_micros();
         let more = usize::try_from(since * limits::LOG_RATE as u128 / 1_000_000);
-        // What is too short for a byte is not forgotten.
+        // Time too short for one byte is not lost.
         if let Ok(more @ 1..) = more {
             self.level = (self.level.saturating_add(more)).min(self.most);
             self.filled = now;
@@ -260,7 +261,7 @@ impl RateLimit {
         self.losing = false;
     }
 
-    /// How many lines were lost, once that is over.
+    /// Returns how many lines were lost, once no more are being lost.
     fn losses(&mut self) -> Option<u64> {
         (!self.losing && self.lost > 0).then(|| std::mem::take(&mut self.lost))
     }
@@ -359,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_flare_has_a_limit_of_its_own() {
-        // What each source keeps of 4 MiB, and its last line.
+        // How many lines each source keeps of 4 MiB, and its last line.
         let kept = |limit: usize| {
             let mut log = LogBuffer::new(0..1, limit);
             let line = "x".repeat(1024 - LINE_COST);
@@ -421,7 +422,7 @@ mod tests {
         assert!(rate.allows(limits::LOG_AT_ONCE, start));
         assert!(!rate.allows(10, start));
         let soon = start + Duration::from_millis(500);
-        // There would be room, but not for long.
+        // There would be room, but only for a few lines.
         assert!(!rate.allows(10, soon));
         assert_eq!(rate.losses(), None);
         assert!(rate.allows(10, start + Duration::from_secs(2)));

@@ -1,7 +1,7 @@
-//! What the program's process writes to its pipes, apart from what its workers say.
+//! The output that the program's process writes to its pipes, apart from that of its workers.
 //!
-//! The SDK turns output of worker threads into events; what still comes through the pipes is said
-//! by other threads, child processes, or code inside the C library, and is logged for the pack.
+//! The SDK turns output of worker threads into events; what still comes through the pipes is written by other threads,
+//! child processes, or code inside the C library, and is logged for the pack.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,7 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::limits;
 
-/// How OpenWhisk's own runtimes end the log of a run, which is no line of its.
+/// The line with which OpenWhisk's own runtimes end the log of a run; it is not part of the log.
 pub(crate) const SENTINEL: &str = "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX";
 
 /// One of the program's output pipes, cut into lines.
@@ -21,7 +21,7 @@ pub(crate) struct Pipe {
     descriptor: Option<Receiver>,
     partial: Vec<u8>,
     lines: Vec<String>,
-    /// The last things said, also by a program that was never asked to run.
+    /// The end of the output, kept even for a program that never ran a flare.
     tail: Vec<u8>,
 }
 
@@ -32,10 +32,9 @@ pub(crate) struct Pipes {
 }
 
 impl Pipes {
-    /// Waits until there is something to read, and reads it. May be cancelled without loss. Never returns once both are
-    /// closed.
+    /// Waits until there is something to read, and reads it. Cancel safe. Never returns once both are closed.
     pub(crate) async fn fill(&mut self) {
-        // By chance, if both: what floods one of them leaves the other its turn.
+        // If both are ready it picks one at random, so that a flood on one cannot starve the other.
         tokio::select! {
             () = self.stdout.fill() => {}
             () = self.stderr.fill() => {}
@@ -46,13 +45,13 @@ impl Pipes {
         self.stdout.is_open() || self.stderr.is_open()
     }
 
-    /// Forgets what was said so far: another flare begins.
+    /// Discards the output so far, as another flare begins.
     pub(crate) fn reset(&mut self) {
         self.stdout.reset();
         self.stderr.reset();
     }
 
-    /// Nothing more will be said: takes what is there, without waiting.
+    /// Reads the rest of the output, without waiting, as no more will follow.
     pub(crate) fn finish(&mut self) {
         for pipe in [&mut self.stdout, &mut self.stderr] {
             pipe.drain();
@@ -60,7 +59,7 @@ impl Pipes {
         }
     }
 
-    /// The whole lines said since the last call.
+    /// Returns the complete lines since the last call.
     pub(crate) fn lines(&mut self) -> Vec<(LogStream, String)> {
         let pipes = [&mut self.stdout, &mut self.stderr].into_iter();
         pipes
@@ -91,8 +90,7 @@ impl Pipe {
         self.descriptor.is_some()
     }
 
-    /// Waits until there is something to read, and reads it. May be cancelled without loss.
-    /// Never returns once the pipe is closed.
+    /// Waits until there is something to read, and reads it. Cancel safe. Never returns once the pipe is closed.
     pub(crate) async fn fill(&mut self) {
         let Some(descriptor) = &self.descriptor else {
             return std::future::pending().await;
@@ -109,10 +107,10 @@ impl Pipe {
         self.take(read.map(|length| &buffer[..length]));
     }
 
-    /// Reads what is there now, without waiting.
+    /// Reads what has arrived, without waiting.
     pub(crate) fn drain(&mut self) {
         let mut buffer = [0; 16 * 1024];
-        // Bounded: whoever else holds the other end must not keep the flare from ending.
+        // Bounded: another process that holds the other end must not keep the flare from ending.
         for _ in 0..64 {
             let Some(descriptor) = &self.descriptor else {
                 return;
@@ -124,20 +122,20 @@ impl Pipe {
         }
     }
 
-    /// Forgets what was said so far: another flare begins.
+    /// Discards the output so far, as another flare begins.
     pub(crate) fn reset(&mut self) {
         self.drain();
         self.partial.clear();
         self.lines.clear();
     }
 
-    /// The whole lines said since the last call, which nobody bounds here: they are to be taken each
-    /// time that something was read.
+    /// Returns the complete lines since the last call. They are not bounded here, so they must be taken each time that
+    /// something was read.
     pub(crate) fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
         std::mem::take(&mut self.lines).into_iter()
     }
 
-    /// Forgets the oldest lines, so that the others cost no more than this.
+    /// Discards the oldest lines, so that the others cost no more than this.
     pub(crate) fn keep_last(&mut self, limit: usize) {
         let mut cost = 0;
         let kept = self.lines.iter().rev().take_while(|line| {
@@ -148,14 +146,14 @@ impl Pipe {
         self.lines.drain(..surplus);
     }
 
-    /// Makes a line of what was said without an end of line.
+    /// Makes a line of output that has no line feed.
     pub(crate) fn finish(&mut self) {
         if !self.partial.is_empty() {
             self.line();
         }
     }
 
-    /// The last things said.
+    /// Returns the end of the output.
     pub(crate) fn tail(&self) -> String {
         String::from_utf8_lossy(&self.tail).trim().to_owned()
     }
@@ -192,8 +190,7 @@ impl Pipe {
     }
 }
 
-/// Reads without asking the event loop, which may not have looked at the descriptor since it was
-/// written to. It does not block.
+/// Reads without the event loop, which may not have polled the descriptor since it was written to. Does not block.
 pub(crate) fn read_now(descriptor: impl AsFd, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(rustix::io::read(descriptor, buffer)?)
 }
@@ -228,7 +225,7 @@ mod tests {
         assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [LINE, 1]);
     }
 
-    /// In pieces of this size, for as long as somebody reads.
+    /// Makes a pipe that is flooded with lines of this size for as long as it is read.
     fn flooded(stream: LogStream, piece: usize) -> Pipe {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut bytes = vec![b'x'; piece];

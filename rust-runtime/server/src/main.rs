@@ -28,77 +28,77 @@ struct Arguments {
 enum Command {
     /// Serve the pack's HTTP calls until standard input closes.
     Serve(ServeArgs),
-    /// Run an executable that speaks OpenWhisk's action loop: serves a runtime in its place.
+    /// Run an executable that speaks OpenWhisk's action loop, and serve the runtime on its behalf.
     #[command(hide = true)]
     ActionLoop {
         /// The executable.
         exec: PathBuf,
     },
-    /// Run an executable once for each run, as OpenWhisk's skeleton does: serves a runtime in its place.
+    /// Start an executable once for each run, as OpenWhisk's skeleton does, and serve the runtime on its behalf.
     #[command(hide = true)]
     Skeleton {
         /// The executable.
         exec: PathBuf,
     },
-    /// Run the command of the image that this runs in, which keeps OpenWhisk's contract of containers: serves a runtime
-    /// in its place.
+    /// Run the command of this image, which keeps OpenWhisk's contract for containers, and serve the runtime on its
+    /// behalf.
     #[command(hide = true)]
     Image {
-        /// The function of its code.
+        /// The function in its code to call.
         main: String,
     },
-    /// Print, as JSON, what packages must be built for to run here, and the kinds of backends.
+    /// Print, as JSON, the machine and C library that packages must fit, and the kinds of backends and programs.
     Describe,
-    /// Put this program into a directory, with what it needs to run in an image that has nothing: its loader, named
-    /// `loader`, and libraries.
+    /// Copy this program to a directory, with what it needs in an otherwise empty image: its loader, named `loader`,
+    /// and its libraries.
     LayOut {
-        /// It is there, and empty.
+        /// An existing, empty directory.
         directory: PathBuf,
     },
     /// Delete what a flare left on its backend; reads {"flareId","backend"} from standard input.
     Cleanup,
-    /// Print, as JSON, where the servers of a backend are; reads {"kind","uri",…} from standard input.
+    /// Print, as JSON, the addresses of a backend's servers; reads {"kind","uri",…} from standard input.
     Servers,
-    /// Keep the packs on a network of this machine from each other, but for what an invoker admits.
+    /// Isolate the packs on a network of this machine from each other, except for what an invoker admits.
     Firewall {
-        /// Where the invoker is served; ends when it goes.
+        /// Unix socket to serve the invoker on; ends when it disconnects.
         #[arg(long, value_name = "PATH")]
         socket: PathBuf,
-        /// Of the rules: nobody else's on this machine.
+        /// Name of the rules' tables, unique on this machine.
         #[arg(long)]
         name: String,
-        /// The network's card on this machine.
-        #[arg(long, value_name = "CARD")]
+        /// The network's interface on this machine.
+        #[arg(long, value_name = "INTERFACE")]
         bridge: String,
         /// The network's addresses.
         #[arg(long, value_name = "ADDRESS/BITS")]
         network: Range,
-        /// How many neighbours the packs may have in all.
+        /// How many neighbours the packs may have in total.
         #[arg(long, value_name = "COUNT")]
         neighbours: u32,
-        /// The port by which packs are ordered about.
+        /// The packs' port on which the invoker controls them.
         #[arg(long, value_name = "PORT")]
         control: u16,
-        /// What all packs may reach; on this machine only with a port.
+        /// Addresses that all packs may reach; on this machine only with a port.
         #[arg(long, value_name = "ADDRESS[/BITS][:PORT]")]
         open: Vec<Range>,
-        /// What is no part of the internet.
+        /// Addresses that are not part of the internet.
         #[arg(long, value_name = "ADDRESS/BITS")]
         closed: Vec<Range>,
     },
-    /// Unpack what of an OCI image layout is for this machine, remove others, and print, as JSON, where it is.
+    /// Unpack the image for this machine from an OCI image layout, remove others, and print, as JSON, where it is.
     Unpack {
-        /// The layout: a directory, or a tar of it.
+        /// The layout: a directory, or a tar of one.
         image: PathBuf,
-        /// Where it is unpacked, below its digest's name. Nobody else has anything there.
+        /// Directory to unpack it into, under its digest's name; used for nothing else.
         directory: PathBuf,
     },
-    /// Serve within walls of the kernel's; reads what they are from standard input, and ends when that closes.
+    /// Serve a pack in a sandbox of the kernel; reads its description from standard input, and ends when that closes.
     Sandbox {
-        /// Print, as JSON, whether this machine lets this user make such walls, and nothing else.
+        /// Only print, as JSON, whether this user can create such a sandbox on this machine.
         #[arg(long)]
         check: bool,
-        /// Remove the control groups that killed ones have left, whose names begin so, and print how many.
+        /// Remove control groups that killed sandboxes left and whose names begin with PREFIX, and print how many.
         #[arg(long, value_name = "PREFIX", conflicts_with = "check")]
         remove: Option<String>,
     },
@@ -107,22 +107,22 @@ enum Command {
 /// How a pack is served.
 #[derive(Args)]
 struct ServeArgs {
-    /// Where to listen; port 0 takes a free one. Prints `listening on HOST:PORT` once bound.
+    /// Address to listen on; port 0 takes a free one. Prints `listening on HOST:PORT` once bound.
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
     listen: String,
-    /// A socket to listen to that is open already, in place of an address.
+    /// An open socket to listen on, instead of an address.
     #[arg(long, value_name = "DESCRIPTOR", conflicts_with = "listen")]
     listen_fd: Option<i32>,
-    /// A Unix socket that is open already, and its name below the directory of all packs' sockets.
+    /// An open Unix socket, and its name below the directory of all packs' sockets.
     #[arg(long, value_name = "DESCRIPTOR:NAME")]
     local_listener: Option<LocalListener>,
-    /// Say that it listens only once standard input has given a line, by when its starter is ready.
+    /// Report that it listens only after reading a line from standard input, which its starter sends when ready.
     #[arg(long)]
     held: bool,
-    /// Go on when standard input closes.
+    /// Keep running when standard input closes.
     #[arg(long)]
     keep_open: bool,
-    /// A directory that nobody else writes to: what flares leave there is removed. May be repeated.
+    /// A directory that only this pack writes to: everything that flares leave there is removed. May be repeated.
     #[arg(long, value_name = "DIRECTORY")]
     scratch: Vec<PathBuf>,
 }
@@ -177,7 +177,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Why the runtime ends before it was told to.
+/// Why the runtime ends with an error.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("cannot listen on {address}: {reason}")]
@@ -199,7 +199,7 @@ enum Error {
 }
 
 fn unpack(image: &Path, directory: &Path) -> Result<(), Error> {
-    // Names in an image may be as long as it likes.
+    // Names in an image may have any length.
     let most = Rlimit {
         current: Some(UNPACKING),
         maximum: Some(UNPACKING),
@@ -210,14 +210,14 @@ fn unpack(image: &Path, directory: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of memory, far more than an image takes that is not made to take it.
+/// The limit on memory in bytes: far more than an image takes, unless it is made to exhaust memory.
 const UNPACKING: u64 = 1 << 30;
 
 fn serve(args: ServeArgs) -> Result<(), Error> {
     burst_runtime::scratch::own(args.scratch);
     burst_runtime::make_undumpable()?;
     let socket = args.local_listener.map(PackSocket::take).transpose()?;
-    // One thread is enough for one program, and switches less on its way to an answer.
+    // One thread is enough for one program, and takes fewer context switches to answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -232,7 +232,7 @@ fn serve(args: ServeArgs) -> Result<(), Error> {
         let listener = listener.map_err(|reason| Error::Listen { address, reason })?;
         tokio::spawn(burst_runtime::orphans::become_subreaper()?);
         if args.held {
-            // Nothing else goes on yet that this could hold up, and who cannot be read has gone: that ends this, too.
+            // Blocking delays nothing else yet. If reading fails the starter has gone, which ends this process, too.
             let _ = io::stdin().read_line(&mut String::new());
         }
         println!("listening on {}", listener.local_addr()?);
@@ -301,7 +301,7 @@ fn cleanup() -> Result<(), Error> {
 
 fn servers() -> Result<(), Error> {
     let backend: BackendConfig = request(r#"{"kind":…,"uri":…}"#)?;
-    // What is wrong with an address is said by who wants to get there.
+    // An invalid address is reported when somebody connects to it.
     let servers = burst_bcm::servers(&backend).unwrap_or_default();
     println!("{}", serde_json::to_string(&servers)?);
     Ok(())
@@ -318,7 +318,7 @@ fn sandbox(check: bool, remove: Option<String>) -> Result<ExitCode, Error> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What standard input holds, which is to be of this form.
+/// Reads a request of this form from standard input.
 fn request<T: DeserializeOwned>(form: &'static str) -> Result<T, Error> {
     let mut body = String::new();
     std::io::stdin()

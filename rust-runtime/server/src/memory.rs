@@ -1,11 +1,12 @@
-//! Whether the kernel killed something here for using too much memory.
+//! Detects whether the kernel killed a process here for using too much memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::proc_file;
 
-/// The file that counts kills of the control group this process is in, if there is one, and what stands beside it.
+/// The file that counts the kernel's kills in the control group of this process, if there is one, beside which is the
+/// group's limit.
 #[derive(Debug, Clone)]
 pub(crate) struct KillCounter {
     file: Option<PathBuf>,
@@ -44,7 +45,7 @@ impl KillCounter {
         }
     }
 
-    /// The memory that the group may use, in MiB; none where that is not limited.
+    /// Returns the memory that the group may use, in MiB; none if it is not limited.
     pub(crate) fn limit(&self) -> Option<u64> {
         let directory = self.file.as_deref()?.parent()?;
         let bytes: u64 = ["memory.max", "memory.limit_in_bytes"]
@@ -57,7 +58,7 @@ impl KillCounter {
         (bytes < 1 << 60).then_some(bytes >> 20)
     }
 
-    /// How many processes were killed so far; 0 where nobody counts.
+    /// Returns how many processes were killed so far; 0 if they are not counted.
     pub(crate) fn read(&self) -> u64 {
         self.file.as_deref().and_then(kills).unwrap_or(0)
     }

@@ -1,22 +1,21 @@
-//! How much memory a program may have, where nothing around the runtime holds it to that.
+//! Limits the memory of a program, if nothing around the runtime does.
 //!
-//! The kernel counts (`RLIMIT_DATA`) what a process has made writable for itself alone: heap, stacks and other
-//! anonymous memory, touched or not. It neither counts files that are mapped nor what is shared, and children count
-//! for themselves. What goes beyond is not given: the program learns of it by an allocation that fails, which ends
-//! Rust programs with a message that says so.
+//! The kernel counts (`RLIMIT_DATA`) the writable memory that a process has for itself alone: heap, stacks and other
+//! anonymous memory, touched or not. It counts neither mapped files nor shared memory, and children are counted
+//! separately. An allocation beyond the limit fails, which ends Rust programs with a message that says so.
 
 use std::io;
 
 use crate::proc_file;
 
-/// How the standard library puts it, around a number of bytes.
+/// The standard library's message, before and after a number of bytes.
 const SAID: (&str, &str) = ("memory allocation of ", " bytes failed");
 
-/// Why a program cannot be held to its pack's memory.
+/// Why a program cannot be limited to its pack's memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MemoryLimitError {
-    /// It has more already.
+    /// It already has more.
     #[error("the program has kept {kept} MiB, and its pack may have {allowed} MiB now")]
     Exceeded {
         /// What it has, in MiB.
@@ -24,7 +23,7 @@ pub enum MemoryLimitError {
         /// What it may have, in MiB.
         allowed: u64,
     },
-    /// The kernel does not do so.
+    /// The kernel refuses to limit it.
     #[error("the program cannot be held to its memory: {0}")]
     Kernel(#[source] io::Error),
 }
@@ -35,7 +34,7 @@ pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError
     let failed = || MemoryLimitError::Kernel(io::Error::last_os_error());
     // SAFETY: `rlimit` is plain data.
     let mut limit: libc::rlimit = unsafe { std::mem::zeroed() };
-    // SAFETY: the call fills a valid place.
+    // SAFETY: the call writes to a valid `rlimit`.
     if unsafe { libc::prlimit(process, libc::RLIMIT_DATA, std::ptr::null(), &mut limit) } != 0 {
         return Err(failed());
     }
@@ -45,21 +44,21 @@ pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError
             allowed: mebibytes,
         });
     }
-    // Only root could give back what is taken from the hard limit, and the next flare's pack may be larger.
+    // The hard limit stays: once lowered, only root could raise it, and the next flare's pack may be larger.
     let wanted = bytes.min(limit.rlim_max);
     if limit.rlim_cur == wanted {
         return Ok(());
     }
     limit.rlim_cur = wanted;
-    // SAFETY: the call reads a valid place.
+    // SAFETY: the call reads a valid `rlimit`.
     match unsafe { libc::prlimit(process, libc::RLIMIT_DATA, &limit, std::ptr::null_mut()) } {
         0 => Ok(()),
         _ => Err(failed()),
     }
 }
 
-/// What a process has of the memory that counts, if that is more than this. With its main stack, which does not count,
-/// it is asked for at a fifth of the price.
+/// Returns how much of the memory that counts a process has, if that is more than `bytes`. The amount including its
+/// main stack, which does not count, is read first, at a fifth of the cost.
 fn excess(process: i32, bytes: u64) -> Option<u64> {
     let with_stack = || {
         let pages = proc_file::read_text(format!("/proc/{process}/statm")).ok()?;
@@ -72,7 +71,7 @@ fn excess(process: i32, bytes: u64) -> Option<u64> {
     }
 }
 
-/// What a process has of it, where that can be known.
+/// Returns how much of it a process has, if that can be known.
 fn data(process: i32) -> Option<u64> {
     let status = proc_file::read_text(format!("/proc/{process}/status")).ok()?;
     let line = status
@@ -82,7 +81,7 @@ fn data(process: i32) -> Option<u64> {
     Some(kibibytes * 1024)
 }
 
-/// The bytes that could not be had, if this line of standard error says that.
+/// Returns how many bytes could not be allocated, if this line of standard error reports that.
 pub(crate) fn refused(line: &str) -> Option<u64> {
     line.strip_prefix(SAID.0)?
         .strip_suffix(SAID.1)?

@@ -1,4 +1,4 @@
-//! Why a pack is of no use any more.
+//! Why a pack can no longer be used.
 
 use burst_protocol::Failure;
 
@@ -11,28 +11,28 @@ pub enum NotReusable {
     /// Its last flare failed.
     #[error("{0}")]
     Failed(Failure),
-    /// By its own words, or by saying what was not its turn.
+    /// It reported this itself, or sent an event out of turn.
     #[error("it said that it cannot be used again, or more than was its turn")]
     Declined,
-    /// Nothing that follows could be understood.
+    /// It sent half an event, so that nothing that follows could be understood.
     #[error("it said half an event after its flare had ended")]
     CutShort,
-    /// A flare that is still to come could not speak with it.
+    /// It closed a control socket, so that a later flare could not communicate with it.
     #[error("it closed a control socket on which no flare ran")]
     Closed,
-    /// Its process has ended by itself, in this way.
+    /// Its process has ended on its own, in this way.
     #[error("it {0}")]
     Died(ProcessEnd),
-    /// It was stopped and goes on.
+    /// It was stopped, but goes on.
     #[error("its flare had ended, and it did not stay stopped")]
     NotStopped,
-    /// Between a flare's end and its stop it took more than its share of the processors.
+    /// It used too much processor time between its flare's end and its stop.
     #[error("its flare had ended, and threads of it went on computing")]
     Computing,
-    /// One of the flares that run on it cannot be ended but with it.
+    /// One of its flares can only be ended by killing it.
     #[error("it is being ended because of another call in it")]
     Doomed,
-    /// What it has started cannot be killed.
+    /// Processes that it has started cannot be killed.
     #[error("processes it left behind do not end")]
     Unkillable,
 }

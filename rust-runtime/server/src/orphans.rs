@@ -21,7 +21,7 @@ use crate::descendants::children;
 /// Children that somebody else waits for.
 static SUPERVISED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
-/// A supervised child was reaped.
+/// Notified when a supervised child was reaped.
 static REAPED: Notify = Notify::const_new();
 
 fn supervised() -> MutexGuard<'static, Vec<i32>> {
@@ -38,7 +38,7 @@ pub(crate) fn spawn_supervised(
     Ok(child)
 }
 
-/// A supervised child has been waited for.
+/// Records that a supervised child has been waited for.
 pub(crate) fn reaped(process: i32) {
     supervised().retain(|other| *other != process);
     REAPED.notify_one();
@@ -46,7 +46,7 @@ pub(crate) fn reaped(process: i32) {
 
 /// Makes this process inherit orphans, and reaps them until the runtime ends.
 ///
-/// For a process of its own only: it reaps every child that is not supervised.
+/// Only for a process of its own, as it reaps every child that is not supervised.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -68,7 +68,7 @@ pub fn become_subreaper() -> io::Result<impl Future<Output = ()>> {
 pub fn reap() {
     let supervised = supervised();
     if !supervised.is_empty() && !any_ended() {
-        // The program was stopped, or goes on.
+        // The program was only stopped or continued.
         return;
     }
     for process in children(std::process::id() as i32) {
@@ -84,7 +84,7 @@ pub fn reap() {
     }
 }
 
-/// Whether a child of this process has ended and was not waited for.
+/// Returns whether a child of this process has ended and was not waited for.
 fn any_ended() -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, options), Ok(Some(_)))

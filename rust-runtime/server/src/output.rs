@@ -1,11 +1,11 @@
-//! Workers' outputs on their way to the client: as text, long ones in pieces, so that nobody after
-//! this has to hold one whole or to look into it.
+//! Workers' outputs on their way to the client: as text, long ones in pieces, so that no later
+//! component has to hold a whole output or parse it.
 
 use burst_protocol::{OutputEvent, Timestamp};
 
 use crate::limits;
 
-/// The events that tell a worker's output.
+/// Returns the events that carry a worker's output.
 pub(crate) fn events(
     worker: u32,
     output: &str,
@@ -46,7 +46,7 @@ mod tests {
 
     const AT: Timestamp = Timestamp::from_micros(7);
 
-    /// What a client puts together, and how many events it took.
+    /// Returns the output that a client puts together, and how many events it took.
     fn told(output: &str) -> (String, usize) {
         let mut whole = String::new();
         let mut last = false;

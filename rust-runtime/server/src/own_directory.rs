@@ -1,5 +1,5 @@
-//! Directories of packages that are unpacked or copied: whose they are says their name, so that the next runtime removes
-//! those of one that was killed.
+//! Directories of packages that are unpacked or copied. Their names identify their owner, so that the next runtime
+//! removes those of one that was killed.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -16,21 +16,21 @@ use crate::descendants::Process;
 
 const PREFIX: &str = "burst-package-";
 
-/// Is removed when this is dropped, by a thread of its own: that takes long where there are many files, and whoever drops
-/// it has an answer to give.
+/// A directory that is removed when this is dropped, by a separate thread: removing many files takes long, and the
+/// dropping thread has a request to answer.
 #[derive(Debug)]
 pub(crate) struct OwnDirectory(Option<TempDir>);
 
-/// Those that are being removed.
+/// The threads that are removing directories.
 static REMOVALS: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
 
 impl OwnDirectory {
-    /// An empty one, and has those of the dead removed meanwhile. Blocks on files.
+    /// Makes an empty directory, and starts to remove those of dead runtimes in the background. Blocks on file I/O.
     pub(crate) fn new() -> io::Result<Self> {
         let identity = ProcessIdentity::this();
         if let Some(identity) = identity {
-            // Whoever starts something now is not to wait for what another has left, nor who ends: what is there still
-            // the next one removes.
+            // Neither this start nor the runtime's end should wait for what others have left: what remains, the next
+            // runtime removes.
             let removal = move || identity.remove_of_dead(&std::env::temp_dir());
             let _ = std::thread::Builder::new().spawn(removal);
         }
@@ -47,17 +47,17 @@ impl OwnDirectory {
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
         let directory = self.0.take();
-        // Where there can be no thread it is removed at once, with what that was to do.
+        // If no thread can be started, dropping its closure removes the directory immediately.
         let removal = std::thread::Builder::new().spawn(move || drop(directory));
         removals().extend(removal);
     }
 }
 
-/// Waits until all are gone that were dropped.
+/// Waits until all directories that were dropped are removed.
 pub fn wait_for_removals() {
     let removals = std::mem::take(&mut *removals());
     for removal in removals {
-        // It has nothing to say.
+        // The thread has no result.
         let _ = removal.join();
     }
 }
@@ -66,12 +66,13 @@ fn removals() -> MutexGuard<'static, Vec<JoinHandle<()>>> {
     REMOVALS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A runtime's process, and the namespace in which its number is its own.
+/// A runtime's process, and the namespace in which its number is valid.
 #[derive(Debug, Clone, Copy)]
 struct ProcessIdentity {
     process: Process,
     space: u64,
-    /// Of the machine's kernel: others, who may share the directory, have spaces of the same numbers.
+    /// The boot id of the machine's kernel: other machines may share the directory, and have namespaces of the same
+    /// numbers.
     boot: u128,
 }
 
@@ -103,7 +104,7 @@ impl ProcessIdentity {
         };
         let space = parts.next()?.parse().ok()?;
         let boot = u128::from_str_radix(parts.next()?, 16).ok()?;
-        // What is by chance.
+        // The random part.
         parts.next()?;
         Some(Self {
             process,
@@ -112,12 +113,13 @@ impl ProcessIdentity {
         })
     }
 
-    /// Whether the number of the other is that of the same process here.
+    /// Returns whether the number of the other identifies the same process here.
     fn sees(self, other: Self) -> bool {
         (self.space, self.boot) == (other.space, other.boot)
     }
 
-    /// Unless another process may have its number here. One that cannot be looked at is alive if a signal finds it.
+    /// Returns whether the process is certainly dead. One that cannot be looked at counts as alive if a signal would
+    /// reach it.
     fn is_dead(self) -> bool {
         let Some(number) = Pid::from_raw(self.process.number) else {
             return false;
@@ -126,11 +128,11 @@ impl ProcessIdentity {
             || Process::of(self.process.number).is_some_and(|now| now != self.process)
     }
 
-    /// Removes what runtimes of this user have left there that were killed. What cannot be removed stays.
+    /// Removes the directories that killed runtimes of this user have left there. What cannot be removed stays.
     fn remove_of_dead(self, temporary: &Path) {
         let left = |entry: &DirEntry| {
             let identity = entry.file_name().to_str().and_then(Self::of);
-            // Of the entry, and not of what a link leads to.
+            // Of the entry itself, not of a link's target.
             let about = entry.metadata();
             identity.is_some_and(|identity| self.sees(identity) && identity.is_dead())
                 && about.is_ok_and(|it| it.is_dir() && it.uid() == geteuid().as_raw())

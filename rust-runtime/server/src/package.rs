@@ -1,5 +1,5 @@
-//! Packages: a directory with an executable named `exec` or with what a launcher finds, a zip of one, a bare executable
-//! or a file of source.
+//! Packages: a directory with an executable named `exec` or with files that a launcher finds, a zip of one, a bare
+//! executable or a source file.
 
 use std::fs;
 use std::io::{self, Read, Seek};
@@ -20,10 +20,10 @@ use crate::scratch;
 use crate::unpack;
 use crate::wanted::{self, NotInstalled};
 
-/// Name of the executable within a package.
+/// The name of the executable within a package.
 pub(crate) const EXEC: &str = "exec";
 
-/// The kind of a package, and the function that is called in it.
+/// The kind of a package, the function that is called in it, and how many calls may run at once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Code {
     pub(crate) kind: Kind,
@@ -31,21 +31,21 @@ pub(crate) struct Code {
     pub(crate) concurrency: Concurrency,
 }
 
-/// A package on disk. One that was unpacked or copied here is removed with this value.
+/// A package on disk. One that was unpacked or copied here is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Package {
     directory: PathBuf,
     exec: PathBuf,
     code: Code,
     owned: Option<OwnDirectory>,
-    /// Whether the dependencies that it names and does not bring are to be installed beside it.
+    /// Whether dependencies that it names but does not contain are to be installed beside it.
     installs: bool,
-    /// Why they are not, though it names some.
+    /// Why they are not installed, if it names some.
     lacks: Option<String>,
 }
 
 impl Package {
-    /// The package in this directory, or around this executable; either is somebody else's.
+    /// Finds the package in this directory, or around this executable; either belongs to somebody else.
     pub(crate) fn at(path: &Path, code: Code) -> Result<Self, PackageError> {
         let path = path.canonicalize()?;
         let (directory, exec) = match path.parent() {
@@ -63,7 +63,7 @@ impl Package {
         .checked()
     }
 
-    /// Unpacks an executable, a zip or a file of source into a directory of its own.
+    /// Unpacks an executable, a zip or a source file into a directory of its own.
     pub(crate) fn unpack(mut bytes: impl Read + Seek, code: Code) -> Result<Self, PackageError> {
         let owned = OwnDirectory::new()?;
         let mut head = Vec::new();
@@ -100,7 +100,7 @@ impl Package {
         &self.directory
     }
 
-    /// The command that starts it, without environment. Blocks on files.
+    /// Returns the command that starts it, without environment. Blocks on file I/O.
     pub(crate) fn command(&self) -> Result<Command, LauncherError> {
         let mut command = match &self.code.kind {
             Kind::Script(language) => return launcher::script(language),
@@ -117,7 +117,7 @@ impl Package {
         Ok(command)
     }
 
-    /// The language that it is interpreted as, if it is.
+    /// Returns the language of an interpreted package.
     pub(crate) fn language(&self) -> Option<&Language> {
         match &self.code.kind {
             Kind::Script(language) => Some(language),
@@ -125,7 +125,7 @@ impl Package {
         }
     }
 
-    /// The first message to its interpreter, if it has one.
+    /// Returns the first message to its interpreter, if it has one.
     pub(crate) fn init(&self) -> Option<Init<'_>> {
         self.language().map(|_| Init {
             directory: &self.directory,
@@ -139,7 +139,7 @@ impl Package {
         self.code.main.as_deref().unwrap_or(launcher::MAIN)
     }
 
-    /// Whether a launcher of ours speaks for it.
+    /// Returns whether one of the platform's launchers speaks for it.
     pub(crate) fn is_launched(&self) -> bool {
         matches!(
             self.code.kind,
@@ -147,7 +147,7 @@ impl Package {
         )
     }
 
-    /// How many flares may run on it at once: only Node's launcher can tell one call in its process from another.
+    /// Returns how many flares may run on it at once: only Node's launcher can tell the calls in its process apart.
     pub(crate) fn lanes(&self) -> usize {
         match self.code.kind {
             Kind::Script(Language::Nodejs) => self.code.concurrency.get(),
@@ -155,19 +155,19 @@ impl Package {
         }
     }
 
-    /// Whether it runs in an image, which brings all that it needs.
+    /// Returns whether it runs in an image, which contains all that it needs.
     pub(crate) fn is_image(&self) -> bool {
         self.code.kind == Kind::Image
     }
 
-    /// Checks that it can be started. For a package that a launcher loads, the launcher says what is missing.
+    /// Checks that it can be started. For a package that a launcher loads, the launcher reports what is missing.
     fn checked(mut self) -> Result<Self, PackageError> {
         if self.is_image() {
             return Ok(self);
         }
         if let Kind::Script(language) = &self.code.kind {
             let has = |name: &&str| self.directory.join(name).is_file();
-            // As OpenWhisk's images of languages do.
+            // As in OpenWhisk's images for languages, such a file takes precedence over `exec`.
             if language.entries().iter().any(has) || !self.exec.is_file() {
                 if wanted::is_wanted(language, &self.directory) {
                     self.lacks = self.own().err().map(|problem| problem.to_string());
@@ -177,7 +177,7 @@ impl Package {
             }
             self.code.kind = Kind::ActionLoop;
         }
-        // A script, as invokers unpack what is no program.
+        // A script: invokers unpack what is not a program under this name.
         let source = self.directory.join(SOURCE);
         let is_run = matches!(self.code.kind, Kind::ActionLoop | Kind::Skeleton);
         if is_run && !self.exec.is_file() && source.is_file() {
@@ -193,7 +193,8 @@ impl Package {
         Ok(self)
     }
 
-    /// Gets a directory of its own, as dependencies are installed beside the code, where no other pack may be.
+    /// Copies it to a directory of its own, unless it has one: dependencies are installed beside the code, where no
+    /// other pack may be.
     fn own(&mut self) -> Result<(), NotInstalled> {
         if !scratch::is_own(&std::env::temp_dir()) {
             return Err(NotInstalled::Shared);

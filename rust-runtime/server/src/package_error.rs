@@ -9,22 +9,22 @@ use crate::limits;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackageError {
-    /// Nothing here runs such packages.
+    /// Packages of this kind cannot run here.
     #[error(transparent)]
     Kind(#[from] UnknownKind),
     /// There is no executable.
     #[error("the package has no executable file named `exec`")]
     NoExec,
-    /// `exec` is something else.
+    /// `exec` is not an executable.
     #[error("`exec` is neither an ELF executable nor a script that begins with #!")]
     NotExecutable,
-    /// `exec` is for another machine.
+    /// `exec` is for another architecture.
     #[error("`exec` is built for another architecture; this pack runs {0}")]
     Architecture(&'static str),
-    /// It is no zip, or a damaged one.
+    /// It is not a zip, or is damaged.
     #[error("the package is neither an executable nor a readable zip: {0}")]
     Zip(#[from] zip::result::ZipError),
-    /// An entry would land outside the package's directory, or is no plain file.
+    /// An entry would be outside the package's directory, or is not a plain file or directory.
     #[error("the zip entry `{0}` is not a plain file or directory inside the package")]
     Entry(String),
     /// It is too large.

@@ -1,14 +1,14 @@
-//! Waiting that does not count the time in which this process stood still.
+//! Timeouts that do not count time in which this process stood still.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-/// What counts of a time in which this process itself stood still.
+/// How much of a time in which this process stood still counts at most.
 const STEP: Duration = Duration::from_millis(250);
 
-/// Completes after so much time in which this process went on. While it stood still, as it was suspended or the machine
-/// had no time for it, it has not waited: what came meanwhile is still unheard.
+/// Completes after this process has been running for so long. While it stood still, because it was suspended or the
+/// machine had no time for it, it has not waited: what arrived in the meantime has not been read yet.
 pub(crate) async fn elapsed(limit: Duration) {
     let mut left = limit;
     while !left.is_zero() {

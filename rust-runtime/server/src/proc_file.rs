@@ -1,21 +1,21 @@
-//! Reading the kernel's small files, of which a run reads some.
+//! Reading the kernel's small files, several of which are read in each run.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// More than nearly all of them have, so that one is read at once: a longer one takes more reads.
+/// More bytes than nearly all of them have, so that one read is enough: a longer file takes more reads.
 const USUAL: usize = 4096;
 
-/// All of a file of the kernel's. Their sizes are not told, and not asked for as `fs::read` does, which begins with 32
-/// bytes then.
+/// Reads a whole file of the kernel's. The kernel does not report the sizes of such files. They are not asked for here,
+/// as `fs::read` does, which then begins with 32 bytes.
 pub(crate) fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(USUAL);
     File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-/// The same as text.
+/// Reads a file as text.
 pub(crate) fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
     String::from_utf8(read(path)?).map_err(|_| io::ErrorKind::InvalidData.into())
 }

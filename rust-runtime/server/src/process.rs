@@ -25,27 +25,27 @@ use crate::{limits, memory_limit, orphans};
 
 const CONTROL: i32 = 3;
 
-/// Where it finds its pack's socket, if it has one.
+/// The program's descriptor for its pack's socket, if it has one.
 const LISTENER: i32 = 4;
 
-/// Where it finds the other control sockets, if it has several: one after the other, as interpreters look for what
-/// their own children are not to have only as far as the first number that is free.
+/// The program's first descriptor for the other control sockets, if it has several. They are consecutive: interpreters
+/// look for descriptors that their own children must not have only up to the first free number.
 const LANES: i32 = 5;
 
-/// A program that is being started. Without whoever waits for it nobody has its control sockets, by whose end it ends.
+/// A program that is being started. Dropping this closes its control sockets, which ends it.
 pub(crate) struct Starting(oneshot::Receiver<io::Result<Started>>);
 
 impl Starting {
-    /// Fails where the kernel refuses to execute it.
+    /// Waits until it has started. Fails if the kernel refuses to execute it.
     pub(crate) async fn started(self) -> io::Result<Started> {
         let lost = |_| Err(io::Error::other("the supervising thread was lost"));
         self.0.await.unwrap_or_else(lost)
     }
 }
 
-/// A program that was started, and its ends of everything.
+/// A program that was started, with the runtime's ends of its sockets and pipes.
 pub(crate) struct Started {
-    /// At least one.
+    /// The control sockets, at least one.
     pub(crate) controls: Vec<UnixStream>,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
@@ -55,21 +55,21 @@ pub(crate) struct Started {
 
 /// The process group of a program: itself, and the children it started.
 pub(crate) struct ProcessGroup {
-    /// None once the program has been reaped: its number may be somebody else's then.
+    /// None once the program has been reaped, as its number may then be another process's.
     leader: Mutex<Option<Pid>>,
     gone: watch::Sender<bool>,
 }
 
 impl ProcessGroup {
-    /// Kills every process of the group. Does nothing once it is gone.
+    /// Kills every process of the group. Does nothing once the program has been reaped.
     pub(crate) fn kill(&self) {
         if let Some(leader) = *self.leader() {
-            // It has not been waited for, so that the number is still its own.
+            // It has not been reaped, so the number is still its own.
             let _ = kill_process_group(leader, Signal::KILL);
         }
     }
 
-    /// Stops the program, whatever it does, until it is told to go on.
+    /// Stops the program, whatever it does, until it is continued.
     pub(crate) fn stop(&self) {
         self.signal(Signal::STOP);
     }
@@ -78,12 +78,12 @@ impl ProcessGroup {
         self.signal(Signal::CONT);
     }
 
-    /// What the kernel has to tell of the program's stops, which it tells once: the last one of what came to pass since
-    /// it was asked before.
+    /// Returns the last stop or continuation of the program since the previous call, if any. The kernel reports each
+    /// only once.
     pub(crate) fn state_change(&self) -> Option<StateChange> {
-        // Under the lock the number is still its own.
+        // While the lock is held, the number is still its own.
         let leader = self.leader();
-        // Without EXITED nobody is reaped.
+        // Without EXITED no process is reaped.
         let options = WaitIdOptions::STOPPED | WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
         let told = waitid(WaitId::Pid((*leader)?), options).ok()??;
         Some(match told.continued() {
@@ -92,7 +92,7 @@ impl ProcessGroup {
         })
     }
 
-    /// The program's own number, while it is its own.
+    /// Returns the program's process number, until it has been reaped.
     pub(crate) fn number(&self) -> Option<i32> {
         self.leader().map(Pid::as_raw_pid)
     }
@@ -105,15 +105,15 @@ impl ProcessGroup {
 
     /// Limits the program to this much memory from now on.
     pub(crate) fn limit_memory(&self, mebibytes: u64) -> Result<(), MemoryLimitError> {
-        // Under the lock the number is still its own.
+        // While the lock is held, the number is still its own.
         let leader = self.leader();
         leader.map_or(Ok(()), |leader| {
             memory_limit::apply(leader.as_raw_pid(), mebibytes)
         })
     }
 
-    /// Kills it, and waits until it is gone. A process in the kernel's hands may take its time, which nobody has: the
-    /// runtime's own end kills it, too.
+    /// Kills it, and waits for its end for a limited time. A process may be held up in the kernel, and the end of the
+    /// runtime kills it as well.
     pub(crate) async fn end(&self) {
         self.kill();
         let _ = timeout(limits::DYING, self.gone()).await;
@@ -125,20 +125,20 @@ impl ProcessGroup {
 
     /// Waits until the program has ended and is reaped.
     async fn gone(&self) {
-        // The sender is `self`, so it is not dropped meanwhile.
+        // The sender is in `self`, so it is not dropped while this waits.
         let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
     }
 }
 
-/// What became of a program that may be stopped.
+/// A change in the state of a program that can be stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StateChange {
     Stopped,
     Continued,
 }
 
-/// Keeps this process's memory and environment, where the runtime's token is, from the program, which runs as the same
-/// user.
+/// Protects this process's memory and environment, which hold the runtime's token, from the program, which runs as the
+/// same user.
 ///
 /// # Errors
 /// When the kernel refuses.
@@ -146,8 +146,8 @@ pub fn make_undumpable() -> io::Result<()> {
     Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
-/// Begins to start a program, with variables of its own, a control socket for each lane, and the socket on which its
-/// pack is found, if there is one.
+/// Begins to start a program with its own variables, a control socket for each lane, and the socket at which other
+/// packs find its pack, if there is one.
 pub(crate) fn start(
     mut command: Command,
     own: &Environment,
@@ -208,7 +208,7 @@ pub(crate) fn start(
     Ok(Starting(starting))
 }
 
-/// The descriptor of a control socket in the child.
+/// Returns the descriptor of a control socket in the child.
 fn lane_number(lane: usize) -> i32 {
     match i32::try_from(lane) {
         Ok(lane @ 1..) => LANES + lane - 1,
@@ -222,10 +222,10 @@ fn spawn(
     listener: Option<&OwnedFd>,
 ) -> io::Result<Child> {
     let free = lane_number(controls.len());
-    // If a number that the child is to have is free here, the pipe by which `spawn` learns of a failed exec would get
-    // it and be overwritten in the child: occupy them.
+    // Descriptors that the child will use are occupied here: if one were free, the pipe by which `spawn` learns of a
+    // failed exec could get it, and would be overwritten in the child.
     let _placeholders = occupy_below(free)?;
-    // None has a number that the child is to have, and none stays open here.
+    // None of these copies has a descriptor that the child will use, and none stays open here.
     let mut sources = Vec::new();
     for control in controls {
         sources.push(fcntl_dupfd_cloexec(control, free)?);
@@ -238,9 +238,8 @@ fn spawn(
         .collect();
     descriptors.extend(listener.iter().map(|it| (it.as_raw_fd(), LISTENER)));
     let runtime = std::process::id();
-    // SAFETY: other threads of the runtime may hold any lock while this one forks, so the closure may neither allocate
-    // nor lock: it reads integers, and `prepare_child` makes nothing but system calls, whose errors are integers
-    // too.
+    // SAFETY: other threads of the runtime may hold any lock while this one forks, so the closure must neither allocate
+    // nor lock: it reads integers, and `prepare_child` only makes system calls, whose errors are integers as well.
     unsafe {
         command.pre_exec(move || {
             prepare_child(&descriptors, runtime)?;
@@ -256,7 +255,7 @@ fn spawn(
     Ok(child)
 }
 
-/// Has all numbers below this one taken for as long as what it gives is kept.
+/// Occupies all descriptors below this one for as long as the returned files are kept.
 fn occupy_below(free: i32) -> io::Result<Vec<File>> {
     let mut placeholders = vec![File::open("/dev/null")?];
     while placeholders
@@ -268,14 +267,14 @@ fn occupy_below(free: i32) -> io::Result<Vec<File>> {
     Ok(placeholders)
 }
 
-/// Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel still
-/// chooses the larger one.
+/// Makes the kernel kill the program under memory pressure, not the runtime that reports on it. If this fails, the
+/// kernel still chooses the larger one.
 fn raise_oom_score(program: u32) {
     let file = format!("/proc/{program}/oom_score_adj");
     for _ in 0..20 {
         match std::fs::write(&file, "1000") {
-            // Unless its user is root it is as closed as the runtime until the kernel is done with starting it, of
-            // which the runtime hears a moment earlier.
+            // Unless its user is root, the child is as inaccessible as the runtime until the kernel has finished
+            // executing it, and `spawn` returns a moment before that.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 thread::sleep(Duration::from_millis(1));
             }
@@ -284,8 +283,8 @@ fn raise_oom_score(program: u32) {
     }
 }
 
-/// Runs in the child between fork and exec. `descriptors` are those that it is to have: their numbers here, beyond all
-/// of the others, and there.
+/// Runs in the child between fork and exec. `descriptors` are those that it will have: their numbers here, which are
+/// above all the others, and their numbers there.
 fn prepare_child(descriptors: &[(i32, i32)], runtime: u32) -> io::Result<()> {
     let check = |result: i32| match result {
         -1 => Err(io::Error::last_os_error()),
@@ -295,16 +294,16 @@ fn prepare_child(descriptors: &[(i32, i32)], runtime: u32) -> io::Result<()> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the pointers are to values on this stack and to static strings that end in zero, all of which outlive
-    // their calls. The descriptors are integers that the parent keeps open until the child has started.
+    // SAFETY: the pointers are to values on this stack, which outlive the calls. The descriptors are integers that the
+    // parent keeps open until the child has started.
     unsafe {
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
         if libc::getppid() as u32 != runtime {
             // The runtime died before the line above took effect.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        // Whatever else is open here, by whose mistake ever, is not for the program. Older kernels
-        // do not know this call; everything the runtime opens itself is close-on-exec anyway.
+        // Anything else that is open here by mistake must not reach the program. Older kernels do not know this call;
+        // everything the runtime opens itself is close-on-exec anyway.
         libc::syscall(
             libc::SYS_close_range,
             CONTROL,
@@ -354,7 +353,7 @@ fn supervise(
     (group, child, started)
 }
 
-/// Waits for the program's end, takes the rest of its group along, and reaps it.
+/// Waits for the program's end, kills the rest of its group, and reaps it.
 fn reap(group: &ProcessGroup, child: &mut Child) -> Option<ExitStatus> {
     let process = Pid::from_child(child);
     // NOWAIT leaves the process a zombie, so that its group's number stays taken.
@@ -369,7 +368,7 @@ fn reap(group: &ProcessGroup, child: &mut Child) -> Option<ExitStatus> {
     status.ok()
 }
 
-/// How a program ended, as far as its status says.
+/// How a program ended, according to its status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
     Exited(i32),
@@ -416,7 +415,7 @@ mod tests {
         assert_eq!(group.state_change(), None);
         group.go_on();
         group.stop();
-        // It may be seen between the two.
+        // The continuation may be seen before the stop.
         while next_state_change(&group) != StateChange::Stopped {}
         assert_eq!(group.state_change(), None);
         group.go_on();

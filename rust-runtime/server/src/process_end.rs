@@ -2,37 +2,37 @@
 
 use burst_protocol::FailureKind;
 
-/// How, as it is said after "it" or "worker 3".
+/// How a process ended, as it follows "it" or "worker 3".
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProcessEnd {
-    /// Nobody was told.
+    /// Its status is unknown.
     #[error("ended in an unknown way")]
     Unknown,
-    /// With this code.
+    /// It exited with this code.
     #[error("ended the process with exit code {0}")]
     Exited(i32),
-    /// It said that it ends, did not, and was killed.
+    /// It announced its end, took too long, and was killed.
     #[error("was ending the process, which took too long and was killed")]
     Lingered,
-    /// By itself.
+    /// It aborted.
     #[error("aborted (SIGABRT)")]
     Aborted,
-    /// By itself, since a thread has called itself too often.
+    /// It aborted because the stack of a thread overflowed.
     #[error("aborted: its stack overflowed (SIGABRT)")]
     StackOverflow,
-    /// By itself, since it was refused memory.
+    /// It aborted because it could not allocate memory.
     #[error("aborted as it could not have {bytes} more bytes of memory{}", of_pack(*allowed))]
     NoMemory {
-        /// So much.
+        /// The size of the allocation.
         bytes: u64,
-        /// The MiB that it may have, where the runtime sees to that.
+        /// The MiB that it may have, if the runtime enforces a limit.
         allowed: Option<u64>,
     },
-    /// The kernel killed it for its memory.
+    /// The kernel killed it for using too much memory.
     #[error("was killed for using more memory than its pack has{}", in_mib(*limit))]
     OutOfMemory {
-        /// The MiB that its control group may have, where that is limited.
+        /// The MiB that its control group may have, if that is limited.
         limit: Option<u64>,
     },
     /// This signal killed it.
@@ -41,7 +41,7 @@ pub enum ProcessEnd {
 }
 
 impl ProcessEnd {
-    /// What kind of failure that is.
+    /// Returns what kind of failure that is.
     pub(crate) fn kind(self) -> FailureKind {
         match self {
             Self::Unknown => FailureKind::Internal,

@@ -63,7 +63,7 @@ async fn ping() -> Response {
     fine()
 }
 
-/// How long a program may take to report, in milliseconds: on a busy machine an interpreter needs its time.
+/// How long a program may take to report, in milliseconds: on a busy machine an interpreter starts slowly.
 #[derive(Deserialize)]
 struct StartTimeout {
     #[serde(rename = "startTimeout")]
@@ -77,7 +77,7 @@ impl StartTimeout {
     }
 }
 
-/// A package as it is has a type of its own; anything else is JSON.
+/// Starts a program. A package sent as a binary body has a content type of its own; any other body is JSON.
 async fn initialize(
     State(runtime): State<Runtime>,
     patience: Result<Query<StartTimeout>, QueryRejection>,
@@ -147,7 +147,7 @@ async fn run_function(State(runtime): State<Runtime>, body: Received) -> Result<
     Ok(Json(run::run(&runtime, &body).await?).into_response())
 }
 
-/// Where the package of a program is that has to be started first.
+/// The package of a program that has to be started first.
 #[derive(Deserialize)]
 struct Fresh {
     init: Option<PathBuf>,
@@ -178,7 +178,7 @@ async fn run_pack(
     let ((), request) = tokio::try_join!(starting, runtime.issue_credentials(request))?;
     let alone = request.autostart;
     let mut lines = runtime.run(request).await?;
-    // That of a short function leaves as a whole.
+    // The response of a short function is sent as a whole.
     let first = match alone {
         true => tokio::time::timeout(limits::ANSWER, lines.recv())
             .await
@@ -205,7 +205,7 @@ async fn start(
         endpoints: Vec<Option<String>>,
     }
     let Start { endpoints } = parse(&accept(body, limits::ORDER_BODY)?)?;
-    // Backends with a server have no endpoints: null stands in their places.
+    // Backends with a server have no endpoints: null stands in for them.
     let endpoints = endpoints
         .into_iter()
         .map(Option::unwrap_or_default)

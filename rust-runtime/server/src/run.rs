@@ -15,7 +15,7 @@ use crate::limits;
 use crate::logs::SENTINEL;
 use crate::runtime::Runtime;
 
-/// Runs the function on one input; its output, or why there is none.
+/// Runs the function on one input, and returns its output or why there is none.
 pub(crate) async fn run(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {
     let result = activate(runtime, body).await;
     println!("{SENTINEL}");
@@ -104,7 +104,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
     result
 }
 
-/// What a function is told is text; numbers, such as milliseconds, may be sent as they are.
+/// Returns a detail of the run as text; numbers, such as milliseconds, may be sent as numbers.
 fn text(value: &RawValue) -> Option<String> {
     match serde_json::from_str(value.get()).ok()? {
         serde_json::Value::String(text) => Some(text),

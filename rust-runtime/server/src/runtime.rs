@@ -28,24 +28,24 @@ use crate::start::{self, StartError, StartFailure};
 use crate::supervisor::Program;
 use crate::suspension::Suspension;
 
-/// Shared by all requests.
+/// The runtime, shared by all requests.
 #[derive(Clone)]
 pub(crate) struct Runtime {
     state: Arc<Mutex<State>>,
     broker: Arc<CredentialBroker>,
     socket: Option<PackSocket>,
-    /// Told when a flare is gone, and the pack may be clean.
+    /// Notified when a flare has ended, and the pack may be clean.
     settled: Arc<Notify>,
 }
 
 enum State {
-    /// The program that is started first has these.
+    /// There is no program yet; the one that is started uses these.
     Empty {
         environment: Environment,
         interpreter: Option<Interpreter>,
     },
     Starting,
-    /// With the flares that run on it.
+    /// A program is up, and flares may run on it.
     Up {
         program: Arc<Program>,
         lanes: Lanes<Box<Lane>>,
@@ -66,7 +66,7 @@ impl Default for State {
 }
 
 impl State {
-    /// Why this flare cannot run here, whatever comes of a start that is under way.
+    /// Returns why this flare cannot run here, whatever the outcome of a start that is under way.
     fn refusal(&self, run: &RunPack) -> Option<Error> {
         match self {
             Self::Up { program, lanes } => lanes.refusal(run, program.is_doomed()),
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// Kills a program that is of no use for further flares, once none runs.
+    /// Kills a program that cannot run further flares, once none runs on it.
     fn bury_spent(&mut self) {
         if let Self::Up { program, lanes } = self
             && lanes.is_idle()
@@ -98,7 +98,7 @@ impl Runtime {
         }
     }
 
-    /// Says which variables the program is to have, before it is started.
+    /// Sets the environment variables of the program, before it is started.
     pub(crate) fn set_environment(&self, environment: Environment) -> Result<(), Error> {
         match &mut *self.state() {
             State::Empty {
@@ -111,7 +111,7 @@ impl Runtime {
         }
     }
 
-    /// Begins to start an interpreter for the program that will be started, if there is none.
+    /// Begins to start an interpreter for the program that will be started, unless there already is one.
     pub(crate) fn start_interpreter(&self, language: Language) -> Result<(), Error> {
         match &mut *self.state() {
             State::Empty {
@@ -139,7 +139,7 @@ impl Runtime {
             },
             _ => return Err(Error::AlreadyInitialized),
         };
-        // On a task of its own: a caller that hangs up must not leave a half-started program.
+        // On a separate task: a caller that hangs up must not leave a half-started program.
         let runtime = self.clone();
         let listener = self.listener();
         let starting = tokio::spawn(async move {
@@ -161,8 +161,8 @@ impl Runtime {
         starting.await.unwrap_or_else(lost)
     }
 
-    /// The flare as the program may know of it. Refused before the backend is asked where it cannot
-    /// run: a group's user must not be moved on while one of its flares runs.
+    /// Returns the flare with the credentials that the program is issued. One that cannot run is rejected before the
+    /// backend is asked: a group's user must not be changed while one of its flares runs.
     pub(crate) async fn issue_credentials(&self, run: RunPack) -> Result<RunPack, Error> {
         if let Some(error) = self.state().refusal(&run) {
             return Err(error);
@@ -176,7 +176,7 @@ impl Runtime {
         issuing.await.unwrap_or_else(lost)
     }
 
-    /// Runs a flare on the program that is up. Its events come out of the channel as lines.
+    /// Runs a flare on the program that is up. Its events arrive on the channel as lines.
     pub(crate) async fn run(&self, mut run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
         run.check()?;
         if let Some(socket) = &self.socket {
@@ -186,7 +186,7 @@ impl Runtime {
         let (orders, received) = mpsc::channel(4);
         let latest = Instant::now() + limits::ADMISSION;
         let (lane, alone) = admitted(&self.settled, latest, || self.admit(&run, &orders)).await?;
-        // One chunk waits: what a slow client does not take stays with the program.
+        // Only one chunk waits: what a slow client does not read stays with the program.
         let (events, stream) = mpsc::channel(1);
         let admission = FlareAdmission {
             runtime: self.clone(),
@@ -204,7 +204,8 @@ impl Runtime {
         Ok(stream)
     }
 
-    /// A lane for this flare, and whether no other runs on the program; none as long as it has to wait for a clean-up.
+    /// Returns a lane for this flare, and whether no other runs on the program; none while it has to wait for a
+    /// clean-up.
     fn admit(
         &self,
         run: &RunPack,
@@ -223,7 +224,7 @@ impl Runtime {
         let ended = program.has_ended();
         let unusable = ended.or_else(|| lanes.next().and_then(|lane| lane.is_broken()));
         if let Some(reason) = unusable {
-            // Those that still run on it are not to say that it can be used again.
+            // Flares that still run on it must not report that it can be used again.
             program.doom();
             lanes.spend(reason.clone());
             state.bury_spent();
@@ -235,13 +236,13 @@ impl Runtime {
         Ok(Some((lane, alone)))
     }
 
-    /// The program, on which no flare runs, is soon at rest.
+    /// Starts to suspend the program, on which no flare runs.
     fn keep(&self, program: &Program) {
         let mut suspension = Suspension::of(program);
         let runtime = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(limits::PAUSE).await;
-            // By which the kernel tells that the program has stopped or goes on.
+            // The signal by which the kernel reports that the program has stopped or continued.
             let mut changes = signal(SignalKind::child()).ok();
             while runtime.suspend(&mut suspension) {
                 let change = async {
@@ -255,8 +256,8 @@ impl Runtime {
         });
     }
 
-    /// Sees to it that an idle program rests. Returns whether it has to be observed again. Nobody has it go on for its
-    /// next flare meanwhile: for that the state is changed first.
+    /// Makes an idle program rest. Returns whether it has to be observed again. No flare continues the program
+    /// meanwhile, as it has to change the state first, which is locked here.
     fn suspend(&self, suspension: &mut Suspension) -> bool {
         let mut state = self.state();
         let State::Up { program, lanes } = &mut *state else {
@@ -286,12 +287,13 @@ impl Runtime {
         sent.map_err(|_| unknown())
     }
 
-    /// Kills the program, if there is one, and waits until it is gone.
+    /// Kills the program, if there is one, and waits for its end.
     pub(crate) async fn stop(&self) {
         let (group, interpreter) = match &mut *self.state() {
             State::Up { program, lanes } => {
                 for orders in lanes.all_orders() {
-                    // Or its workers would be blamed. With orders that wait, somebody else ends it already.
+                    // Otherwise its workers would be blamed. If the channel is full, somebody else is already ending
+                    // it.
                     let _ = orders.try_send(Order::Leave);
                 }
                 (Some(Arc::clone(&program.group)), None)
@@ -317,14 +319,14 @@ impl Runtime {
     }
 }
 
-/// Asks for a lane, and again each time that a flare has gone; the pack is busy if none is free by `latest`.
+/// Asks for a lane, and again each time that a flare has ended; the pack is busy if none is free by `latest`.
 async fn admitted<L>(
     settled: &Notify,
     latest: Instant,
     ask: impl Fn() -> Result<Option<L>, Error>,
 ) -> Result<L, Error> {
     loop {
-        // Before the look: what is told in between is not missed.
+        // Made before asking, so that a notification in between is not missed.
         let gone = settled.notified();
         match ask()? {
             Some(lane) => return Ok(lane),
@@ -358,7 +360,7 @@ impl Admission for FlareAdmission {
         let Outcome { lane, spent } = outcome;
         lanes.settle(&self.flare_id, lane.number, lane);
         spent.into_iter().for_each(|reason| lanes.spend(reason));
-        // That of a group pays for what it does between its flares.
+        // The program of a group is not stopped: the group pays for what it does between its flares.
         if lanes.is_idle() && lanes.spent().is_none() && !self.grouped {
             runtime.keep(program);
         }

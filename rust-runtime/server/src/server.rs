@@ -1,7 +1,7 @@
-//! The runtime's port: takes connections in, and ends those that cost more than they are worth.
+//! The runtime's port: accepts connections, and ends those that take up too much.
 //!
-//! Whoever reaches the port may connect. Until the token was shown a connection has little memory
-//! ([`limits::HEADER`]) and little time ([`limits::AUTHENTICATION`]), and makes room for others.
+//! Anyone who reaches the port can connect. Until it has authenticated with the token a connection has little memory
+//! ([`limits::HEADER`]) and little time ([`limits::AUTHENTICATION`]), and may be evicted for others.
 
 use std::io;
 use std::pin::pin;
@@ -42,7 +42,7 @@ impl Server {
         }
     }
 
-    /// Takes connections in. Never comes back.
+    /// Accepts connections. Never returns.
     pub(crate) async fn accept(&self) {
         loop {
             match self.listener.accept().await {
@@ -50,17 +50,17 @@ impl Server {
                     if let Some((connection, evicted)) = self.connections.admit(from.ip()) {
                         self.serve(stream, connection, evicted);
                     }
-                    // Whoever is here already is answered before another one comes.
+                    // Open connections are served before another one is accepted.
                     tokio::task::yield_now().await;
                 }
-                // Of a connection that is gone already; or there are no descriptors left, and there may be later.
+                // The connection has already gone. Any other error may pass: there may be descriptors again later.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(_) => sleep(limits::ACCEPT_AGAIN).await,
             }
         }
     }
 
-    /// Gives open connections a moment to deliver their last events.
+    /// Stops accepting connections, and gives open ones a moment to deliver their last events.
     pub(crate) async fn stop(self) {
         drop(self.listener);
         self.stopping.cancel();
@@ -69,7 +69,7 @@ impl Server {
     }
 
     fn serve(&self, stream: TcpStream, connection: Arc<Connection>, mut evicted: Evicted) {
-        // Events are small and must not wait for each other; without it they are only late.
+        // Events are small and must not wait for each other; if this fails they are only late.
         let _ = stream.set_nodelay(true);
         let (router, stopping) = (self.router.clone(), self.stopping.clone());
         self.serving.spawn(async move {
@@ -86,9 +86,9 @@ impl Server {
             let (mut unauthenticated, mut open) = (true, true);
             loop {
                 tokio::select! {
-                    // What has come is read before its time is up: the machine may have been busy.
+                    // What has arrived is read before the time is up, as the machine may have been busy.
                     biased;
-                    // An error is the caller's, who has broken off or sent what is no HTTP.
+                    // An error is the caller's fault, who has hung up or sent something other than HTTP.
                     _ = serving.as_mut() => return,
                     _ = &mut evicted => return,
                     () = token_deadline.as_mut(), if unauthenticated => {

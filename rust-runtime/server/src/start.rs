@@ -1,4 +1,4 @@
-//! The start of a program: its process, its lanes and its hello, or why it did not come up.
+//! The start of a program: its process, its lanes and its hello, or why it failed.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,13 +23,13 @@ use crate::process_end::ProcessEnd;
 use crate::supervisor::Program;
 use crate::violation::ProtocolViolation;
 
-/// A program that did not come up.
+/// The failed start of a program.
 #[derive(Debug)]
 pub(crate) struct StartFailure {
     pub(crate) reason: StartError,
-    /// The end of what it said to standard error, or else to standard output.
+    /// The end of its standard error, or else of its standard output.
     pub(crate) tail: Option<String>,
-    /// What it said, as the pack's log.
+    /// Its output, as the pack's log.
     pub(crate) said: Vec<PackEvent>,
 }
 
@@ -43,29 +43,29 @@ impl From<StartError> for StartFailure {
     }
 }
 
-/// Why a program did not come up.
+/// Why the start of a program failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The kernel does not execute it.
+    /// The kernel refuses to execute it.
     #[error("the program cannot be executed: {0}")]
     Execution(#[source] io::Error),
-    /// There is nothing that runs it.
+    /// Its launcher cannot be started.
     #[error(transparent)]
     Launcher(#[from] LauncherError),
-    /// The runtime cannot talk to it.
+    /// The runtime cannot communicate with it.
     #[error("the program's pipes cannot be set up: {0}")]
     Pipes(#[source] io::Error),
-    /// Nothing came from it in time.
+    /// It did not report in time.
     #[error(
         "the program did not report within {} s; is its main `burst::main!`?",
         .0.as_secs_f32()
     )]
     Silent(Duration),
-    /// What it said cannot be.
+    /// It broke the protocol.
     #[error(transparent)]
     Violation(#[from] ProtocolViolation),
-    /// It was built with an SDK that has no version in common with this runtime.
+    /// It was built with an SDK that has no version of the protocol in common with this runtime.
     #[error(
         "the program was built with version {sdk:.40} of the SDK, which speaks {} of the protocol with the runtime, \
          and the runtime {}: {}",
@@ -74,21 +74,21 @@ pub enum StartError {
         if PROGRAM.are_older(*program) { "upgrade the platform" } else { "build it with a newer SDK" }
     )]
     OtherVersion {
-        /// The SDK's.
+        /// The version of the SDK.
         sdk: String,
-        /// What the program speaks.
+        /// The versions that the program speaks.
         program: Versions,
     },
-    /// It said something else first.
+    /// Its first message was not a hello.
     #[error("the program began with something else than hello")]
     NoHello,
-    /// Its process ended in this way.
+    /// Its process ended before its hello, in this way.
     #[error("the program ended before it was ready: it {0}")]
     Ended(ProcessEnd),
 }
 
-/// Starts a package's program, on the interpreter that was started ahead if it fits, and waits for its hello, for
-/// `patience` at most. Returns it with its lanes, of which there is at least one.
+/// Starts a package's program, on the interpreter that was started ahead if that fits, and waits for its hello for at
+/// most `patience`. Returns it with its lanes, of which there is at least one.
 pub(crate) async fn start(
     package: Package,
     environment: Environment,
@@ -125,7 +125,7 @@ pub(crate) async fn start(
         let control = UnixStream::from_std(control).map_err(StartError::Pipes)?;
         lanes.push(Lane::new(number, control, Arc::clone(&program)));
     }
-    // It says it on the first one.
+    // The hello comes on the first one.
     let Some(first) = lanes.first_mut() else {
         return Err(StartError::NoHello.into());
     };
@@ -135,7 +135,7 @@ pub(crate) async fn start(
     failure.map(|()| (program, lanes))
 }
 
-/// A process for a package's program.
+/// Takes the interpreter that was started ahead, or starts a process for the package's program.
 async fn launch(
     package: &Package,
     environment: &Environment,
@@ -152,7 +152,7 @@ async fn launch(
     started.await.map_err(StartError::Execution)
 }
 
-/// Nobody will run it, so what it said is told now.
+/// Makes the failure of a start. No flare will run on the program, so its output is reported now.
 fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
     let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
     let mut said = Vec::new();
@@ -163,7 +163,7 @@ fn start_failure(lane: &mut Lane, reason: StartError) -> StartFailure {
         pipe.drain();
         pipe.finish();
         let lines: Vec<_> = pipe.lines().collect();
-        // The last ones: they are about the end.
+        // Keeps the last lines, which are about the end.
         for line in lines.into_iter().rev() {
             let Some(left) = room.checked_sub(LINE_COST + line.len()) else {
                 break;
@@ -196,7 +196,7 @@ async fn await_hello(
     }
     let mut open = true;
     loop {
-        // By chance, if both: a program that never pauses would keep the time from being seen.
+        // Picks one at random if both are ready: a program that never pauses must not hide that its time is up.
         let event = tokio::select! {
             event = lane.next_event(open, true) => event,
             silent = &mut overdue => {
@@ -223,7 +223,7 @@ async fn await_hello(
                 };
             }
             LaneEvent::ControlClosed => open = false,
-            // Its first flare's, or for whoever asks why there was no hello.
+            // Kept for its first flare, or to explain why there was no hello.
             LaneEvent::Output => {
                 if let Some(Pipes { stdout, stderr }) = lane.pipes() {
                     stdout.keep_last(limits::STARTUP_LOG);

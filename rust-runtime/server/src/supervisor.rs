@@ -1,4 +1,4 @@
-//! The user's program once it was started, and what its end means.
+//! The user's program after its start, and what its end means.
 
 use std::path::Path;
 use std::process::ExitStatus;
@@ -20,7 +20,7 @@ use crate::package::Package;
 use crate::process::{Ending, ProcessGroup};
 use crate::process_end::ProcessEnd;
 
-/// A running program, as all flares on it share it. It is killed when this is dropped.
+/// A running program, shared by all flares on it. It is killed when this is dropped.
 pub(crate) struct Program {
     pub(crate) group: Arc<ProcessGroup>,
     pub(crate) pipes: Arc<tokio::sync::Mutex<Pipes>>,
@@ -28,7 +28,7 @@ pub(crate) struct Program {
     exit: watch::Receiver<Option<ExitStatus>>,
     lanes: usize,
     memory: KillCounter,
-    /// It will be killed: no flare may begin any more.
+    /// Whether it will be killed, so that no further flare may begin.
     doomed: AtomicBool,
     flares: Mutex<Flares>,
     package: Package,
@@ -38,18 +38,18 @@ pub(crate) struct Program {
 #[derive(Default)]
 struct Flares {
     killed_before: u64,
-    /// How many have begun on it.
+    /// How many flares have begun on it.
     begun: u64,
-    /// Whether it is between two of them.
+    /// Whether it was stopped between two of them.
     stopped: bool,
     /// The processes in which a launcher runs its workers, if it has any.
     workers: Vec<Process>,
-    /// The last start when nothing ran here but the program and these, and how many processes there were, including
-    /// those that have ended.
+    /// The last start when nothing ran here but the program and its workers' processes, and how many processes there
+    /// were, including those that have ended.
     alone: Option<(LastStart, usize)>,
-    /// The MiB that it may have, where the runtime sees to that.
+    /// The MiB that it may have, if the runtime enforces a limit.
     allowed: Option<u64>,
-    /// The bytes that it said it could not have.
+    /// The size of an allocation that it reported as failed.
     refused: Option<u64>,
 }
 
@@ -60,8 +60,8 @@ impl Drop for Program {
 }
 
 impl Program {
-    /// A started process with its pipes, on which up to `lanes` flares may run at once. `memory` had counted
-    /// `killed_before` kills before it.
+    /// Makes the program of a started process, on which up to `lanes` flares may run at once. `memory` had counted
+    /// `killed_before` kills before its start.
     pub(crate) fn new(
         package: Package,
         group: Arc<ProcessGroup>,
@@ -87,12 +87,13 @@ impl Program {
         }
     }
 
-    /// How its process ended, once it has.
+    /// Returns a channel that receives how its process ended.
     pub(crate) fn exit(&self) -> watch::Receiver<Option<ExitStatus>> {
         self.exit.clone()
     }
 
-    /// Another flare begins: unless others run, what was counted before is not about it. Whether it is the first one.
+    /// Begins another flare. If it is `alone`, continues a stopped program, and what was counted before is not about
+    /// this flare. Returns whether it is the first one.
     pub(crate) fn begin(&self, alone: bool) -> bool {
         self.attribution.join();
         let mut flares = self.flares();
@@ -108,17 +109,17 @@ impl Program {
         flares.begun == 1
     }
 
-    /// It is going to be killed.
+    /// Records that it is going to be killed.
     pub(crate) fn doom(&self) {
         self.doomed.store(true, Ordering::Release);
     }
 
-    /// Whether no flare may begin on it any more.
+    /// Returns whether no further flare may begin on it.
     pub(crate) fn is_doomed(&self) -> bool {
         self.doomed.load(Ordering::Acquire)
     }
 
-    /// It gets no processor until the next flare begins.
+    /// Stops it, so that it gets no processor time until the next flare begins.
     pub(crate) fn stop(&self) {
         let mut flares = self.flares();
         self.group.stop();
@@ -126,9 +127,11 @@ impl Program {
         flares.stopped = true;
     }
 
-    /// The flare's workers are about to run: those processes that a launcher has by then stay from flare to flare.
+    /// Records which processes a launcher has when the flare's workers are about to run: these stay from flare to
+    /// flare.
     pub(crate) fn keep_workers(&self) {
-        // Others that run may have started processes. No launcher has any for its workers where several can.
+        // Other flares that run may have started processes. Launchers that can run several flares have no processes for
+        // their workers.
         if self.is_shared() || self.still_alone().is_some() {
             return;
         }
@@ -140,24 +143,25 @@ impl Program {
         }
     }
 
-    /// An image starts processes when it likes, and they stay.
+    /// Records the processes of an image, which starts them at any time: they stay.
     pub(crate) fn keep_images_processes(&self) {
         if self.package.is_image() {
             self.keep_workers();
         }
     }
 
-    /// The processes of its workers, beside its own.
+    /// Returns the processes of its workers, beside its own.
     pub(crate) fn workers(&self) -> Vec<Process> {
         self.flares().workers.clone()
     }
 
-    /// Nothing runs here but it and its workers' processes. `last_start` was read before they were looked at.
+    /// Records that nothing runs here but it and its workers' processes. `last_start` was read before they were looked
+    /// at.
     pub(crate) fn is_alone(&self, last_start: Option<LastStart>, processes: usize) {
         self.flares().alone = last_start.map(|last_start| (last_start, processes));
     }
 
-    /// If that is surely so still, how many processes there were.
+    /// Returns how many processes there were then, if certainly none has started since.
     pub(crate) fn still_alone(&self) -> Option<usize> {
         let mut flares = self.flares();
         let (last_start, processes) = flares.alone.take()?;
@@ -165,47 +169,47 @@ impl Program {
         Some(processes)
     }
 
-    /// How many flares have begun on it.
+    /// Returns how many flares have begun on it.
     pub(crate) fn begun(&self) -> u64 {
         self.flares().begun
     }
 
-    /// Whether several flares can run on it at once.
+    /// Returns whether several flares can run on it at once.
     pub(crate) fn is_shared(&self) -> bool {
         self.lanes > 1
     }
 
-    /// Whether a launcher of ours speaks for it.
+    /// Returns whether one of the platform's launchers speaks for it.
     pub(crate) fn is_launched(&self) -> bool {
         self.package.is_launched()
     }
 
-    /// What it is told before its hello, if it is an interpreter.
+    /// Returns the message that it receives before its hello, if it is an interpreter.
     pub(crate) fn init(&self) -> Option<Init<'_>> {
         self.package.init()
     }
 
-    /// Where its package is.
+    /// Returns the directory of its package.
     pub(crate) fn directory(&self) -> &Path {
         self.package.directory()
     }
 
-    /// Sets the MiB of memory that it may have in the next flare, if the runtime is to enforce a limit.
+    /// Sets how many MiB of memory it may have in the next flare, if the runtime is to enforce a limit.
     pub(crate) fn limit_memory(&self, memory: Option<u64>) -> Result<(), MemoryLimitError> {
         self.flares().allowed = memory;
         memory.map_or(Ok(()), |memory| self.group.limit_memory(memory))
     }
 
-    /// Its standard error has this line: it may be its last.
+    /// Notes a line of its output, which may report a failed allocation and be its last.
     pub(crate) fn said(&self, line: &str) {
         if let Some(bytes) = memory_limit::refused(line) {
             self.flares().refused = Some(bytes);
         }
     }
 
-    /// Whether the process has ended on its own while nobody looked.
+    /// Returns how the process has ended on its own, if it has.
     pub(crate) fn has_ended(&self) -> Option<NotReusable> {
-        // Nothing is told any more, or how.
+        // It has ended if there is a status, or if none can be sent any more.
         let status = *self.exit.borrow();
         if status.is_none() && self.exit.has_changed().is_ok() {
             return None;
@@ -213,8 +217,8 @@ impl Program {
         Some(NotReusable::Died(self.explain(status, None)))
     }
 
-    /// How the process ended, as far as its status and what it said before tell. `announced` is the signal that its
-    /// `dying` event named.
+    /// Returns how the process ended, as far as its status and its earlier output show. `announced` is the signal that
+    /// its `dying` event named.
     pub(crate) fn explain(&self, status: Option<ExitStatus>, announced: Option<i32>) -> ProcessEnd {
         let flares = self.flares();
         let out_of_memory = self.memory.read() > flares.killed_before;

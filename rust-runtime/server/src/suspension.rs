@@ -1,9 +1,9 @@
 //! Stops a warm program between its flares.
 //!
-//! Between flares the program is stopped (`SIGSTOP`), so that it gets no processor. It cannot prevent that, but it can
-//! undo it: a timer of its own goes on meanwhile and may send it `SIGCONT`. The kernel tells its parent, so that a
-//! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a
-//! group is not stopped: it holds its workers' slots from flare to flare, and what they keep.
+//! Between flares the program is stopped (`SIGSTOP`), so that it gets no processor time. It cannot prevent that, but it
+//! can undo it: a timer of its own keeps running and may send it `SIGCONT`. The kernel reports this to its parent, so a
+//! program that continues before the runtime lets it is killed, even if it has stopped again. The pack of a group is
+//! not stopped: it holds its workers' slots from flare to flare, and their state.
 
 use std::time::{Duration, Instant};
 
@@ -21,22 +21,22 @@ pub(crate) struct Suspension {
 }
 
 enum Stage {
-    /// It has not been observed: most have their next flare before that.
+    /// It has not been observed yet: most programs have their next flare before that.
     Unseen,
     Pending(Observation),
-    /// The program was told to stop, and is not known to have done so.
+    /// The program was sent the signal to stop, and is not known to have done so.
     Requested(Request),
-    /// It has stopped, which its workers' processes may take as long for.
+    /// The program has stopped; its workers' processes may take as long to stop.
     Stopped(Request),
 }
 
-/// The last observation of a program that is to come to rest: on a busy machine its threads take long to end.
+/// The last observation of a program that should come to rest: on a busy machine its threads take long to end.
 #[derive(Clone, Copy)]
 struct Observation {
     began: Instant,
     at: Instant,
     cpu_time: CpuTime,
-    /// What counts of its time on a processor in the observations before, at each of which it had something to do.
+    /// The processor time that counted in earlier observations, at each of which it had something to do.
     computed: Duration,
 }
 
@@ -51,7 +51,8 @@ impl Observation {
         }
     }
 
-    /// None where the program is at rest, or waits so long for a processor that it might as well be stopped.
+    /// Makes the next observation; none if the program is at rest, or has waited so long for a processor that it might
+    /// as well be stopped.
     fn next(self, program: &Program) -> Option<Self> {
         let (at, cpu_time) = (Instant::now(), cpu_time(program));
         let had = cpu_time - self.cpu_time;
@@ -65,7 +66,7 @@ impl Observation {
     }
 }
 
-/// When it was told, and what it had had of the processors by then.
+/// When the program was sent the signal to stop, and how much processor time it had used by then.
 #[derive(Clone, Copy)]
 struct Request {
     at: Instant,
@@ -73,7 +74,8 @@ struct Request {
 }
 
 impl Request {
-    /// Whether a program that has not stopped by now is not going to: a lack of processor time is no sign of that.
+    /// Returns whether a program that has not stopped by now is not going to: a lack of processor time is no sign of
+    /// that.
     fn is_ignored(self, program: &Program) -> bool {
         let since = self.at.elapsed();
         let goes_on = || (cpu_time(program) - self.cpu_time).ran > limits::COMPUTING;
@@ -89,13 +91,13 @@ impl Suspension {
         }
     }
 
-    /// Whether no flare has begun meanwhile.
+    /// Returns whether no flare has begun since.
     pub(crate) fn is_current(&self, program: &Program) -> bool {
         self.flares == program.begun()
     }
 
-    /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
-    /// one.
+    /// Takes the next step: stops the program until its next flare, then checks that it stays stopped. The error is why
+    /// it cannot be used for another flare.
     pub(crate) fn advance(&mut self, program: &Program) -> Result<(), NotReusable> {
         match self.stage {
             Stage::Unseen => {
@@ -127,9 +129,9 @@ impl Suspension {
                 false
             }
             (Some(_), _) => true,
-            // That it has stopped is never told if it goes on before all its threads have.
+            // Its stop is never reported if it continues before all its threads have stopped.
             (None, Stage::Requested(request)) => request.is_ignored(program),
-            // Of the end or the stop of other processes nothing is told.
+            // The end or the stop of other processes is not reported.
             (None, Stage::Stopped(request)) => {
                 !program.workers().iter().all(|worker| worker.rests())
                     && request.is_ignored(program)
@@ -142,7 +144,7 @@ impl Suspension {
         }
     }
 
-    /// How long to wait before the next call of [`Self::advance`].
+    /// Returns how long to wait before the next call of [`Self::advance`].
     pub(crate) fn next_check(&self) -> Duration {
         match self.stage {
             Stage::Pending(last) if !last.computed.is_zero() => limits::PAUSE * 2,
@@ -152,7 +154,7 @@ impl Suspension {
     }
 
     fn suspend(&self, program: &Program) -> Result<(), NotReusable> {
-        // That it went on with the flare that has ended is not told yet.
+        // Discards a report that it continued for the flare that has ended.
         program.group.state_change();
         program.keep_images_processes();
         program.stop();
@@ -163,7 +165,7 @@ impl Suspension {
     }
 }
 
-/// That of a program with its workers' processes.
+/// Returns the processor time of a program and its workers' processes.
 fn cpu_time(program: &Program) -> CpuTime {
     let workers = program.workers();
     let workers = workers.iter().map(|worker| worker.number);

@@ -1,11 +1,11 @@
-//! The state of the workers of the pack that runs. Pure: events in, verdicts out.
+//! The state of the running pack's workers. Pure: events in, verdicts out.
 
 use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, PackId, RunPack, Traffic, WORK};
 
 use crate::violation::ProtocolViolation;
 
-/// Follows one flare's events and judges them: a program is not trusted to tell the truth about
-/// workers it does not have, or to end them twice.
+/// Follows one flare's events and judges them: a program is not trusted, as it may report workers that it does not
+/// have, or end one twice.
 #[derive(Debug)]
 pub(crate) struct Tracker {
     pack: PackId,
@@ -28,20 +28,20 @@ pub(crate) struct Dying {
     pub(crate) signal: Option<i32>,
 }
 
-/// What to do about an event.
+/// What to do with an event.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Pass it on.
     Forward,
-    /// It makes no sense here.
+    /// Ignore it: it makes no sense here.
     Drop,
-    /// It cannot be true, and the program is not to be trusted with the rest: why.
+    /// It cannot be true, for this reason, and the program is no longer trusted.
     Violation(ProtocolViolation),
     /// The program says that the pack has ended.
     Ended(End),
 }
 
-/// What a program says at the end of its pack.
+/// What a program reports at the end of its pack.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     /// Whether another flare may run on it.
@@ -71,7 +71,7 @@ impl Tracker {
         self.pack
     }
 
-    /// The flare was started.
+    /// Records that the flare was started.
     pub(crate) fn begin(&mut self) {
         self.begun = true;
     }
@@ -134,7 +134,7 @@ impl Tracker {
         Verdict::Forward
     }
 
-    /// Where a worker of this pack stands in it.
+    /// Returns the index of a worker in this pack, if it belongs to it.
     fn index(&self, worker: u32) -> Option<usize> {
         let index = worker.checked_sub(self.first)? as usize;
         (index < self.ended.len()).then_some(index)
@@ -153,8 +153,8 @@ impl Tracker {
         self.first_failure.as_ref()
     }
 
-    /// The failures of all workers that had not ended when the process did, the cause first; and
-    /// the one of the pack. `how` follows "it", the worker that caused it, or "its process".
+    /// Returns the failures of all workers that had not ended when the process did, the cause first; and the one of the
+    /// pack. `how` follows "it", for the worker that caused it, or "its process".
     pub(crate) fn lost(&self, kind: FailureKind, how: &str) -> (Vec<(u32, Failure)>, Failure) {
         let known = self.dying.and_then(|dying| dying.worker);
         let suspect = known.or((self.ended.len() == 1).then_some(self.first));
@@ -182,8 +182,8 @@ impl Tracker {
         (failures, cause)
     }
 
-    /// The failures of all workers that went with a program which the call of another flare ended in this way; and the
-    /// one of the pack.
+    /// Returns the failures of all workers of a program that a call of another flare ended in this way; and the one of
+    /// the pack.
     pub(crate) fn lost_to_others(&self, how: &str) -> (Vec<(u32, Failure)>, Failure) {
         let message = format!("its container was ended, as another call in it {how}");
         let of = |worker| self.of_peer(worker, FailureKind::PackLost, message.clone());
@@ -191,7 +191,7 @@ impl Tracker {
         (failures, of(self.first))
     }
 
-    /// The failures of all workers that had to be killed after `reason`.
+    /// Returns the failures of all workers that had to be killed after `reason`.
     pub(crate) fn killed(&self, reason: &Failure) -> Vec<(u32, Failure)> {
         if reason.kind == FailureKind::Internal && reason.worker.is_none() && reason.pack.is_none()
         {
@@ -211,8 +211,8 @@ impl Tracker {
             .collect()
     }
 
-    /// The failures of all workers of a program that broke the protocol, or of a platform that failed: no peer did it.
-    /// Which worker it was is known where there is but one.
+    /// Returns the failures of all workers if the program broke the protocol or the platform failed: no peer did it.
+    /// Which worker it was is known only if there is just one.
     fn broken(&self, reason: &Failure) -> Vec<(u32, Failure)> {
         let mut failure = reason.clone().in_operation(WORK);
         failure.pack = Some(self.pack);
@@ -222,7 +222,7 @@ impl Tracker {
             .collect()
     }
 
-    /// The failures of workers that a program forgot to report.
+    /// Returns the failures of workers that a program forgot to report.
     pub(crate) fn forgotten(&self) -> Vec<(u32, Failure)> {
         let message = "the program ended the pack without saying what became of this worker";
         self.unended()
@@ -249,7 +249,7 @@ impl Tracker {
     }
 }
 
-/// Only the first event of its kind is passed on.
+/// Forwards only the first event of its kind.
 fn once(seen: &mut bool) -> Verdict {
     match std::mem::replace(seen, true) {
         true => Verdict::Drop,
@@ -271,7 +271,7 @@ mod tests {
         Tracker::new(&serde_json::from_str(&run.to_string()).unwrap())
     }
 
-    /// As [`tracker`], with all workers at work.
+    /// Like [`tracker`], with all workers at work.
     fn working(sizes: &[u32]) -> Tracker {
         let mut tracker = tracker(sizes);
         tracker.begin();
@@ -443,7 +443,7 @@ mod tests {
         let failed =
             r#"{"event":"worker-failed","worker":1,"at":0,"error":{"kind":"error","message":""}}"#;
         assert_eq!(early.see(&event(failed)), Verdict::Drop);
-        // It may fail before it has begun: its pack did not come into the flare.
+        // A worker may fail before it has begun, if its pack did not join the flare.
         assert_eq!(tracker(&[1, 1]).see(&event(failed)), Verdict::Forward);
     }
 

@@ -1,4 +1,4 @@
-//! Unpacking: the files of a package are written to its directory, up to a limit.
+//! Unpacking: writes the files of a package to its directory, up to a limit.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
@@ -44,7 +44,7 @@ pub(crate) fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), Pac
             io::ErrorKind::AlreadyExists => PackageError::Entry(name),
             _ => error.into(),
         })?;
-        // The declared size may lie: what counts is what comes out.
+        // The declared size may be wrong: the unpacked bytes count.
         left -= io::copy(&mut entry.take(left), &mut file)?;
         if left == 0 {
             return Err(PackageError::TooLarge);
@@ -53,7 +53,7 @@ pub(crate) fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), Pac
     Ok(())
 }
 
-/// Each counts, also those that a zip does not name but goes through: each of its paths may have hundreds.
+/// Makes missing directories. Each counts, even those that a zip only implies: each of its paths may have hundreds.
 fn make_directories(path: &Path, entries: &mut usize) -> Result<(), PackageError> {
     let missing = path.ancestors().take_while(|it| !it.is_dir());
     let missing: Vec<_> = missing.take(*entries + 1).collect();

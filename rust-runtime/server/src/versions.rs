@@ -10,7 +10,8 @@ use burst_protocol::{InvalidVersions, RUNTIME, VERSION_HEADER, VERSIONS_HEADER, 
 use crate::error::Error;
 use crate::invalid_request::InvalidRequest;
 
-/// Refuses an invoker with which no version is common, and tells others which it is.
+/// Rejects an invoker that has no version in common with this runtime, and sends others the chosen
+/// version.
 pub(crate) async fn check(request: Request<Body>, next: Next) -> Response {
     let version = match taken(request.headers()) {
         Ok(version) => version,

@@ -1,5 +1,5 @@
-//! What packages of interpreted languages want installed before they run, and do not bring. Launchers install it where
-//! they are told to, which is where the pack alone writes: in a copy of the package.
+//! The dependencies that packages of interpreted languages name but do not contain. If asked to, launchers install them
+//! where only the pack writes: in a copy of the package.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 
 use crate::kind::Language;
 
-/// Why what a package wants cannot be installed. Nothing else is wrong with it: it may do without.
+/// Why a package's dependencies cannot be installed. Nothing else is wrong with it: it may do without them.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NotInstalled {
-    /// Others would see it, or change it.
+    /// Others would see the copy, or change it.
     #[error(
         "what the package wants installed needs a copy of it, and the pack has no temporary directory of its own"
     )]
     Shared,
-    /// It does not fit.
+    /// There is no room for the copy.
     #[error(
         "what the package wants installed needs a copy of it, for which there is no room in the pack's temporary directory"
     )]
@@ -38,10 +38,10 @@ impl From<io::Error> for NotInstalled {
     }
 }
 
-/// Bytes of a `package.json`, or of what Python has in its place, that are looked at.
+/// How many bytes of a `package.json`, or of Python's `requirements.txt`, are read.
 const MANIFEST: u64 = 1 << 20;
 
-/// Whether a package in this language names what it needs, and has none of it.
+/// Returns whether a package in this language names dependencies, and contains none of them.
 pub(crate) fn is_wanted(language: &Language, directory: &Path) -> bool {
     match language {
         Language::Python(_) => {
@@ -58,7 +58,7 @@ fn has_requirements(directory: &Path) -> bool {
     text.is_some_and(|text| text.split(|byte| *byte == b'\n').any(is_one))
 }
 
-/// The first megabyte of a file, without the mark that Windows's editors begin a text with.
+/// Returns the first megabyte of a file, without the byte order mark with which editors on Windows begin a text.
 fn head_of(path: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
     let file = File::open(path).ok()?;
@@ -69,7 +69,8 @@ fn head_of(path: &Path) -> Option<Vec<u8>> {
     })
 }
 
-/// A manifest that cannot be read has none: Node reports what is wrong with it.
+/// Returns whether a manifest names dependencies. One that cannot be read names none: Node reports what is wrong with
+/// it.
 fn has_dependencies(directory: &Path) -> bool {
     #[derive(Deserialize)]
     struct Manifest {

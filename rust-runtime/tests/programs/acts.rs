@@ -1,4 +1,4 @@
-//! The program of the runtime's tests: each worker does what its input says.
+//! The program of the runtime's tests: each worker performs the act in its input.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::exit)]
 
 use std::fs;
@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 #[derive(Deserialize)]
 #[serde(tag = "act", rename_all = "kebab-case")]
 enum Act {
-    /// Says who it is, and how many acts this process has seen.
+    /// Returns the worker's identity, and how many acts this process has seen.
     Hello,
     Nothing,
-    /// Says how often this worker was called on its group.
+    /// Returns how often this worker has been called in its group.
     Count,
     Error {
         text: String,
@@ -31,14 +31,14 @@ enum Act {
     },
     Kill,
     Eat,
-    /// As before, in small bites.
+    /// Like `Eat`, but in small allocations.
     Nibble,
-    /// Never gives so much back.
+    /// Allocates this much and never frees it.
     Keep {
         bytes: usize,
     },
     Forever,
-    /// Ends once there is this file.
+    /// Ends once this file exists.
     Await {
         file: PathBuf,
     },
@@ -51,9 +51,9 @@ enum Act {
     PrintElsewhere {
         line: String,
     },
-    /// Prints for ever.
+    /// Prints forever.
     Shout,
-    /// Has a child print for ever.
+    /// Has a child process print forever.
     ShoutElsewhere,
     Receive {
         from: u32,
@@ -65,7 +65,7 @@ enum Act {
     PrintAndAbort,
     /// Sums the ids of all workers of all packs.
     Sum,
-    /// As before, and says which process it is in.
+    /// Like `Sum`, and returns the process id, too.
     SumAndProcess,
     Large {
         bytes: usize,
@@ -73,27 +73,28 @@ enum Act {
     Phase {
         name: String,
     },
-    /// Leaves a process behind that nobody waits for, and writes its number to a file.
+    /// Leaves a process behind that nobody waits for, and writes its id to a file.
     LeaveBehind {
         file: String,
     },
-    /// Writes a file, and says which files there were beside it.
+    /// Writes a file, and returns the names of the other files in its directory.
     Write {
         file: PathBuf,
     },
-    /// Leaves threads behind that compute for ever.
+    /// Leaves threads behind that compute forever.
     LeaveSpinning {
         threads: u32,
     },
-    /// Leaves a timer behind that has this process go on where it was stopped, and says which process that is.
+    /// Leaves a timer behind that continues this process when it is stopped, and returns the process id.
     LeaveWaking {
         milliseconds: u32,
     },
-    /// The names of its environment variables, its open descriptors, its working directory.
+    /// Returns the names of its environment variables, its open descriptors, its working directory, its OOM score and
+    /// its process limits.
     Surroundings,
-    /// Its environment variables.
+    /// Returns its environment variables.
     Variables,
-    /// Its trace context.
+    /// Returns its trace context.
     Traceparent,
 }
 
@@ -249,9 +250,9 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
     })
 }
 
-/// Has the kernel send `SIGCONT` to this process from now on.
+/// Makes the kernel send `SIGCONT` to this process regularly from now on.
 fn wake_every(milliseconds: u32) -> std::io::Result<()> {
-    // Or newer kernels end the timer with its first signal, as one that is ignored.
+    // Without a handler the signal would be ignored, and newer kernels would stop the timer at its first signal.
     extern "C" fn notice(_: i32) {}
     let check = |result: i32| match result {
         -1 => Err(std::io::Error::last_os_error()),
@@ -267,7 +268,7 @@ fn wake_every(milliseconds: u32) -> std::io::Result<()> {
     };
     // SAFETY: `sigaction` and `sigevent` are plain data, of which all zeroes is a valid value. All pointers are to
     // values on this stack that outlive their calls, or null where none is asked for. The handler does nothing, which
-    // may be done at any time.
+    // is safe in any context.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = notice as extern "C" fn(i32) as usize;
@@ -302,7 +303,7 @@ fn overflow(depth: u64) -> u64 {
     overflow(frame[7] + 1) + frame[9]
 }
 
-/// How many processes and threads its user may have, by this process's limits: the soft and the hard one.
+/// Returns this process's limits on its user's processes and threads: the soft and the hard one.
 fn most_processes() -> Result<Vec<u64>, Error> {
     let limits = fs::read_to_string("/proc/self/limits")?;
     let line = limits

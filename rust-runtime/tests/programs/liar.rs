@@ -1,8 +1,8 @@
-//! A program that is not built with the SDK: it says to the runtime what the input of its flare tells it to.
+//! A program that is not built with the SDK: it sends to the runtime whatever the flare's input prescribes.
 //!
-//! The input is a list of steps: `{"say":EVENT}` sends an event, with the number of the run unless it has a `run` of
-//! its own (none where that is null), `times` times where it says so; `{"outputs":[WORKERS,BYTES]}` says that workers
-//! begin and succeed with strings so long; `"await"` waits for the next command; `"stay"` never goes on.
+//! The input is a list of steps: `{"say":EVENT}` sends an event, with the run number unless it has a `run` of its own
+//! (null for no number), `times` times if given; `{"outputs":[WORKERS,BYTES]}` reports that workers begin and succeed
+//! with strings of this length; `"await"` waits for the next command; `"stay"` waits forever.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs::File;
@@ -33,7 +33,7 @@ impl Socket {
         self.0.write_all(&message).unwrap();
     }
 
-    /// The next command; ends with the runtime.
+    /// Returns the next command. Exits when the runtime has exited.
     fn command(&mut self) -> Command {
         let Ok(Some(message)) = frame::read(&mut *self.0, frame::COMMAND_LIMIT) else {
             std::process::exit(0);
@@ -44,7 +44,7 @@ impl Socket {
 
 #[allow(clippy::exit)]
 fn main() {
-    // SAFETY: the runtime has opened it for this program, which never closes it.
+    // SAFETY: the runtime has opened descriptor 3 for this program, which never closes it.
     let mut socket = Socket(ManuallyDrop::new(unsafe { File::from_raw_fd(3) }));
     socket.say(&json!({"event": "hello", "sdk": "none"}));
     let mut runs = Vec::new();

@@ -1,4 +1,4 @@
-//! Programs on a backend with credentials that are the platform's: they work without them.
+//! Programs work on a backend without the platform's credentials for it.
 
 use std::fs::File;
 use std::io::Write;
@@ -9,7 +9,7 @@ use crate::support::{Run, Runtime, act, end, named};
 use burst_test_servers::S3Process;
 use serde_json::{Value, json};
 
-/// The processes a process has started.
+/// Returns the child processes of a process.
 fn children(process: u32) -> Vec<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let lists = tasks.flatten().map(|task| task.path().join("children"));
@@ -24,7 +24,7 @@ fn children(process: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Whether this text is anywhere in a process's memory that it may write to.
+/// Whether a process's writable memory contains this text.
 fn holds(process: u32, text: &str) -> bool {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
     let memory = File::open(format!("/proc/{process}/mem")).unwrap();
@@ -61,7 +61,7 @@ fn clean(flare_id: &str, backend: &Value) {
 fn packs_talk_through_s3_without_its_credentials() {
     let s3 = S3Process::start();
     let runtimes = [Runtime::with_acts(), Runtime::with_acts()];
-    // The second flare is let in over the first one's connections.
+    // The second flare is admitted over the first one's connections.
     for _ in 0..2 {
         let mut run = Run::new(&[]);
         run.backend = json!({"kind": "s3", "uri": s3.uri(), "chunkSize": null});

@@ -1,4 +1,4 @@
-//! Every way a worker can end its process, and what is said about it.
+//! Every way a worker can end its process, and how it is reported.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Run, Runtime, act, assert_at_once, end, exec_of, failure, logs, named};
 
-/// Worker 0 acts while worker 1 waits for it. The events, which come at once.
+/// Returns the events of a flare in which worker 0 acts while worker 1 waits for it. They must arrive without
+/// delay.
 fn with_a_peer(deed: Value) -> Vec<Value> {
     let runtime = Runtime::with_acts();
     let run = Run::new(&[deed, json!({"act": "receive", "from": 0})]);
@@ -146,12 +147,13 @@ fn what_was_printed_before_a_crash_is_kept() {
     assert_eq!(logs(&events, json!(0), "stderr"), ["half"]);
 }
 
-/// Announces its end on the control socket, as the SDK does, and does not end.
+/// Returns the events of a program that announces its exit on the control socket, as the SDK does, and does not
+/// exit.
 fn lingering(announcement: &str) -> Vec<Value> {
     let frame = |body: &str| format!("\\{:03o}\\000\\000\\000{body}", body.len());
     let hello = frame(r#"{"event":"hello","sdk":"0"}"#);
     let dying = frame(announcement);
-    // Whatever it is told, it has been told to run.
+    // The program waits for the first byte of its first command, which is to run.
     let script = format!(
         "#!/bin/sh\nprintf '{hello}' >&3; head -c 1 <&3; printf '{dying}' >&3; sleep 600\n"
     );
@@ -175,8 +177,8 @@ fn one_that_takes_too_long_to_exit_is_said_to() {
     assert_eq!(end(&events)["reusable"], false);
 }
 
-/// What comes of these acts in a control group of 96 MiB, as containers have one. It takes root to make one; what
-/// holds a program without is in `memory.rs`.
+/// Returns the events of these acts in a control group of 96 MiB, as containers have one, or none without root,
+/// which is needed to create it. `memory.rs` tests the limits of programs without a control group.
 fn short_of_memory(acts: &[Value]) -> Option<Vec<Value>> {
     let Some(group) = MemoryGroup::create(96 << 20) else {
         // SAFETY: a plain system call.
@@ -242,7 +244,7 @@ impl MemoryGroup {
                 _ => continue,
             };
             let group = std::path::Path::new(&parent).join(&name);
-            // Of a process that had this one's number before, and was killed.
+            // A killed process that had this one's id before may have left it.
             let _ = std::fs::remove_dir(&group);
             if std::fs::create_dir(&group).is_err() {
                 continue;

@@ -1,4 +1,4 @@
-//! Flares on a real program, through HTTP: success, reuse, logs, time-outs, aborts.
+//! Flares on a real program, over HTTP: success, reuse, logs, timeouts, aborts.
 
 use std::time::{Duration, Instant};
 
@@ -60,8 +60,7 @@ fn what_workers_print_is_theirs_and_what_others_print_is_the_packs() {
     let runtime = Runtime::with_acts();
     let print = json!({"act": "print", "lines": ["one", "two"]});
     let elsewhere = json!({"act": "print-elsewhere", "line": "from a helper"});
-    // One after the other: a line without an end waits in the standard library's buffer, which all
-    // threads share.
+    // In separate flares: an unfinished line waits in the standard library's buffer, which all threads share.
     let events = runtime.act(&[print]);
     assert_eq!(logs(&events, json!(0), "stdout"), ["one", "two", "unended"]);
     assert_eq!(
@@ -87,7 +86,7 @@ fn a_workers_output_is_bounded() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[json!({"act": "print-much", "bytes": 3 << 20})]);
     let lines = logs(&events, json!(0), "stdout");
-    // Each counts 64 bytes more than it has.
+    // Each line counts 64 bytes more than its length.
     assert_eq!(lines.len(), (1 << 20) / (99 + 64) + 1);
     assert!(lines.last().unwrap().contains("exceeds 1 MiB"));
     assert_eq!(end(&events)["reusable"], true);
@@ -179,11 +178,11 @@ fn a_flare_past_its_deadline_ends_within_the_grace_period() {
 fn a_pack_killed_past_the_deadline_is_overdue_though_a_peer_met_it_first() {
     let runtime = Runtime::with_acts();
     let mut run = Run::new(&[act("forever")]);
-    // Less than the grace period.
+    // Shorter than the grace period.
     run.timeout = Duration::from_millis(200);
     let mut all = runtime.flare(&run);
     let mut events = Vec::new();
-    // It may not start in time, when all this machine's processors are taken.
+    // On a busy machine it may not start in time.
     for event in all.by_ref() {
         let begun = event["event"] != "ready";
         events.push(event);
@@ -193,13 +192,13 @@ fn a_pack_killed_past_the_deadline_is_overdue_though_a_peer_met_it_first() {
     }
     let path = format!("/packs/{}/abort", run.flare_id);
     let order = json!({"kind": "peer-failed", "message": "worker 7 timed out in barrier"});
-    // This may come too late, too: then it changes nothing.
+    // This can be too late, too, and then changes nothing.
     runtime.post(&path, &order);
     events.extend(all);
     assert_eq!(failure(&events, 0)["kind"], "timeout");
 }
 
-/// The events of a flare of one worker, whose program is without the SDK and answers with this one.
+/// Returns the events of a flare of one worker, whose program does not use the SDK and replies with this event.
 fn answering(event: &str) -> String {
     let frame = |body: &str| {
         let bytes = (body.len() as u32).to_le_bytes();
@@ -246,7 +245,7 @@ fn an_output_nested_too_deeply_fails_its_worker_and_goes_no_further() {
         assert!(message.contains("256 levels"), "{message}");
         assert_eq!(end(&events)["reusable"], false);
     }
-    // Nor does what else an event may hold.
+    // Unknown fields of an event must not be nested too deeply, either.
     let junk = format!("{}{}", "[".repeat(3000), "]".repeat(3000));
     let phase = format!(r#"{{"event":"phase","worker":0,"name":"a","junk":{junk},"at":1}}"#);
     let events = events(&answering(&phase));
@@ -270,8 +269,8 @@ fn an_input_nested_too_deeply_is_refused_by_the_worker() {
     }
 }
 
-/// A busy machine may have no time for the one that waits in the moment that is left after the deadline: that one was
-/// heard then is enough, in one of several flares.
+/// Runs flares until one in which the waiting worker reports in the short time left after the deadline. On a busy
+/// machine it may miss that time in some of them.
 fn past_the_deadline(waits: &str) -> Vec<Value> {
     let mut flares = (0..5).map(|_| {
         let mut run = Run::new(&[json!({"act": waits, "from": 1}), act("forever")]);
@@ -284,7 +283,8 @@ fn past_the_deadline(waits: &str) -> Vec<Value> {
 
 #[test]
 fn past_the_deadline_who_waited_and_who_ran_are_told_apart() {
-    // At once, because both have to wait for it; on a busy machine their programs take long to get there.
+    // In parallel, because both have to wait for the deadline, which is late because programs start slowly on a busy
+    // machine.
     std::thread::scope(|scope| {
         for waits in ["receive", "receive-or-panic"] {
             scope.spawn(move || {
@@ -342,7 +342,7 @@ fn a_pack_whose_lease_is_over_is_dead() {
     run.lease = Some(Duration::from_secs(3600));
     let mut events = runtime.flare(&run);
     events.until("worker-started");
-    // Whoever renews it says for how long from then on, be it shorter.
+    // Each renewal sets the time left from then on, even if it is shorter.
     let path = format!("/packs/{}/lease", run.flare_id);
     assert_eq!(runtime.post(&path, &json!({"millis": 1_800_000})).0, 204);
     assert_eq!(runtime.post(&path, &json!({"millis": "x"})).0, 400);
@@ -412,7 +412,7 @@ fn one_flare_at_a_time_and_only_after_init() {
     let (status, body) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
     assert_eq!(status, 409);
     assert!(body["error"].as_str().unwrap().contains("busy"), "{body}");
-    // Not even the backend is asked for it: the flare that runs may be of a group that has a user.
+    // The backend is not even asked for credentials: the running flare's group may have a user there.
     let mut stray = Run::new(&[act("hello"), act("hello")]);
     stray.pack_sizes = vec![1, 1];
     let mut body = stray.body();
@@ -501,7 +501,7 @@ fn each_worker_knows_its_trace_context() {
         let traceparent = format!("00-{}-{span}-01", "4b".repeat(16));
         assert_eq!(own["output"], traceparent);
     }
-    // What an invoker without traces says, or one of an older release.
+    // A request as sent by an invoker without traces, or of an older release.
     let events = runtime.act(&[act("traceparent")]);
     assert_eq!(named(&events, "worker-succeeded")[0]["output"], Value::Null);
 }

@@ -1,4 +1,4 @@
-//! Programs that say as much as they can, without a pause. That a wait was only a little too long is not noticed here.
+//! Programs that send as much as they can, without a pause. The tests do not notice waits that are slightly too long.
 
 use std::process::Command;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::{Run, Runtime, act, exec_of};
 use serde_json::json;
 
-/// Why the program does not come up that is this script.
+/// Returns the error with which a program that is this script fails to start.
 fn refusal(runtime: &Runtime, script: &str) -> String {
     let package = exec_of(format!("#!/bin/sh\n{script}\n").as_bytes());
     let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));

@@ -1,4 +1,4 @@
-//! What workers leave for the next flare of their group.
+//! The state that workers leave for the next flare of their group.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::support::{Run, Runtime, act, end, named};
 use serde_json::{Value, json};
 
-/// Runs a flare and gives what its workers count.
+/// Runs a flare and returns its workers' counts.
 fn count(runtime: &Runtime, group: Option<&'static str>, workers: usize) -> Vec<Value> {
     let mut run = Run::new(&vec![act("count"); workers]);
     run.group = group;
@@ -28,7 +28,7 @@ fn workers_find_it_again_in_flares_of_the_same_group_only() {
     assert_eq!(count(&runtime, Some("one"), 2), both(1));
     assert_eq!(count(&runtime, Some("one"), 2), both(2));
     assert_eq!(count(&runtime, Some("two"), 2), both(1));
-    // What `one` left is gone: only the present group's is kept.
+    // The state of `one` is gone: only the current group's state is kept.
     assert_eq!(count(&runtime, Some("one"), 2), both(1));
     assert_eq!(count(&runtime, None, 2), both(1));
     assert_eq!(count(&runtime, None, 2), both(1));
@@ -42,8 +42,8 @@ fn a_pack_of_another_size_begins_anew() {
     assert_eq!(count(&runtime, Some("one"), 2), [json!(1), json!(1)]);
 }
 
-/// The Unix sockets of a process, by their numbers: packs of one machine are connected by such. A pack that is slow to
-/// dial the middle is looked for by TCP, which may come to an end at any time.
+/// Returns the Unix sockets of a process by their inodes: packs of one machine connect over them. TCP sockets are
+/// ignored: they are used to look for a pack that is slow to dial the middle, and can close at any time.
 fn sockets(process: u64) -> BTreeSet<PathBuf> {
     let descriptors = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
     let targets = descriptors.filter_map(|it| fs::read_link(it.unwrap().path()).ok());
@@ -92,7 +92,7 @@ fn the_second_flare_finds_its_packs_connected() {
         processes.into_iter().map(sockets).collect()
     };
     let first = flare(1);
-    // To the runtime; the line to the other pack, and what is sent and received on; one that listens.
+    // One to the runtime, one to watch the other pack, those to send and receive on, and one that listens.
     assert!(first.iter().all(|sockets| sockets.len() >= 4), "{first:?}");
     assert_eq!(flare(2), first);
     assert_eq!(flare(3), first);

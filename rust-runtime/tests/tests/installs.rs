@@ -1,4 +1,4 @@
-//! Packages that name what they need and do not bring it, and packages that are there for all.
+//! Packages whose dependencies have to be installed, and dependencies that are installed for all packages.
 
 use std::fs;
 use std::io::{Cursor, Write};
@@ -44,7 +44,7 @@ fn zipped(files: &[(&str, &[u8])]) -> Vec<u8> {
 
 const WHEEL: &str = "part-1.0-py3-none-any.whl";
 
-/// What nothing has to build.
+/// Returns a wheel, which needs no build step.
 fn wheel() -> Vec<u8> {
     zipped(&[
         ("part.py", b"NAME = 'part'\n"),
@@ -66,7 +66,7 @@ fn of_python(requirements: &str) -> Package {
         ("__main__.py", MAIN.as_bytes()),
         ("requirements.txt", requirements.as_bytes()),
         (WHEEL, &wheel),
-        // What pip itself imports is not to be this.
+        // pip must not import this instead of its own module.
         ("json.py", b"raise ValueError"),
     ])
 }
@@ -92,7 +92,7 @@ fn with(mut runtime: Runtime, kind: &str, package: Package) -> Runtime {
     runtime
 }
 
-/// A runtime that finds programs only here, and has a directory of its own.
+/// A runtime with only this directory in its `PATH`, and with its own temporary directory.
 fn only(path: &Path, temporary: &Path) -> Runtime {
     let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
     command.env("PATH", path).env("TMPDIR", temporary);
@@ -139,7 +139,7 @@ fn what_a_package_names_is_installed_once_beside_a_copy_of_it() {
                     let cwd = Path::new(output["cwd"].as_str().unwrap());
                     assert!(cwd.starts_with(scratch.path()), "{kind}: {output}");
                 }
-                // What was installed is in the log of the run that it was installed for.
+                // The run for which the dependencies are installed logs the installation.
                 let said = named(&events, "log").len();
                 assert_eq!(said > 0, installed.is_none(), "{kind}: {events:?}");
                 let there = files(scratch.path());
@@ -196,7 +196,8 @@ fn what_cannot_be_had_fails_all_workers_with_the_last_words() {
                 let error = failure(&events, worker);
                 let message = error["message"].as_str().unwrap();
                 let begin = format!("Initialization has failed due to: {said}");
-                // Of the other worker's failure speaks one that a busy machine has given no time for its own.
+                // On a busy machine a worker may have no time to report its own failure, and reports the
+                // other worker's.
                 assert!(message.contains(&begin), "{kind}: {message}");
                 assert!(message.contains("nothing-of-it"), "{kind}: {message}");
             }
@@ -209,7 +210,7 @@ fn what_cannot_be_had_fails_all_workers_with_the_last_words() {
     }
 }
 
-/// Packages that have themselves what they name.
+/// Returns packages that already contain the dependencies they name.
 fn complete() -> [(&'static str, Package); 2] {
     let python = of_python("--no-index\nnothing-of-it==1.0");
     put(python.path(), &[("part.py", b"NAME = 'part'")]);
@@ -328,12 +329,13 @@ fn where_there_can_be_no_copy_nothing_is_installed() {
     assert_eq!(files(temporary.path()), 0);
 }
 
-/// A Node of its own, with nothing but these packages.
+/// Returns an installation of Node with only these packages.
 fn node(packages: &[(&str, &[u8])]) -> Package {
     let prefix = Package::empty();
     let bin = prefix.path().join("bin");
     fs::create_dir(&bin).unwrap();
-    // By another process: see `support::exec_of`. A link where it can be one: it is large.
+    // Written by another process: see `support::exec_of`. If possible it is a link, because the file is
+    // large.
     let link = r#"node=$(node -p process.execPath) && { ln "$node" "$1" 2>/dev/null || cp "$node" "$1"; }"#;
     let linked = Command::new("sh")
         .args(["-c", link, "sh"])

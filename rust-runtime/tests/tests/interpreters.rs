@@ -1,4 +1,4 @@
-//! Interpreters that are started ahead of the programs that they run.
+//! Interpreters that are started ahead of their programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Package, Runtime, acts, end, failure, named, wait_until_gone};
 
-/// Says what a function sees, and which process it is in.
+/// Functions that return what they see, and the process they are in.
 const FUNCTIONS: [(&str, &str); 2] = [
     (
         "python:3",
@@ -43,7 +43,7 @@ exports.main = () => ({
     ),
 ];
 
-/// A package that is this source.
+/// Returns a package that consists of this source.
 fn package(source: &str) -> Package {
     let package = Package::empty();
     fs::write(package.path().join("source"), source).unwrap();
@@ -56,7 +56,7 @@ fn ahead(runtime: &Runtime, kind: &str) -> u16 {
         .0
 }
 
-/// The one interpreter that this runtime has started ahead.
+/// Has this runtime start an interpreter ahead, and returns its process id.
 fn started_ahead(runtime: &Runtime, kind: &str) -> u64 {
     assert_eq!(ahead(runtime, kind), 202, "{kind}");
     wait::until("it has been started", wait::SOON, || {
@@ -126,13 +126,14 @@ fn a_pack_of_several_workers_has_it_too() {
     for (kind, source) in FUNCTIONS {
         let runtime = Runtime::start();
         let waiting = started_ahead(&runtime, kind);
-        // One that is sent is unpacked where it was not when the interpreter was started.
+        // A package that is sent is unpacked into a directory that did not exist when the
+        // interpreter was started.
         let value = json!({"code": source, "binary": false, "kind": kind});
         assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
         let events = runtime.act(&vec![json!({}); 3]);
         for ended in named(&events, "worker-succeeded") {
             let output = &ended["output"];
-            // Workers of Python are processes of their own.
+            // Python's workers are separate processes.
             let place = if kind == "python:3" { "parent" } else { "pid" };
             assert_eq!(output[place], waiting, "{kind}");
         }
@@ -260,11 +261,12 @@ fn at_path(path: &str) -> Command {
     command
 }
 
-/// A runtime whose `python3` is this script, started in this way.
+/// Returns a runtime whose `python3` is this script, started by `start`.
 fn with_interpreter(script: &str, start: fn(Command) -> Runtime) -> (Runtime, Package) {
     let directory = Package::empty();
     let file = directory.path().join("python3");
-    // By another process, as nobody executes what any process has open for writing.
+    // Written by another process, because a file cannot be executed while any process has it open
+    // for writing.
     let written = Command::new("sh")
         .args(["-c", r#"printf '%s' "$2" > "$1""#, "sh"])
         .arg(&file)
@@ -291,7 +293,7 @@ fn an_interpreter_that_never_gets_ready_fails_the_start_in_time() {
         assert_eq!(status, 502, "{script}");
         let error = answer["error"].as_str().unwrap();
         assert!(error.contains(said), "{script}: {error}");
-        // From when it was told: nobody knew how long it would wait before.
+        // The limit counts from the call of `/init`, which sets it.
         assert!(began.elapsed() >= Duration::from_secs(bound), "{script}");
         runtime.wait_until_programs_end();
     };
@@ -300,7 +302,7 @@ fn an_interpreter_that_never_gets_ready_fails_the_start_in_time() {
             ("exec /bin/sleep 600", "did not report", 1),
             ("exec 3>&-; exec /bin/sleep 600", "did not report", 1),
             ("while :; do echo so; done", "did not report", 1),
-            // It is dead by then, or dies of being started anew.
+            // It is dead by the call of `/init`, or is started again and dies.
             ("echo so >&2; exit 4", "it said: so", 0),
             (
                 "/usr/bin/head -c 9 <&3 >/dev/null; exit 5",

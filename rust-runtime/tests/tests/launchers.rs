@@ -1,4 +1,4 @@
-//! Functions in languages that have a launcher, on this machine's interpreters.
+//! Functions in languages with a launcher, on this machine's interpreters.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::support::{Package, Run, Runtime, end, failure, logs, named};
 const PYTHON: &str = include_str!("launchers/acts.py");
 const NODEJS: &str = include_str!("launchers/acts.js");
 
-/// A runtime that has this source, of this kind and with this function.
+/// Returns a runtime initialised with a function: its source, kind and name.
 fn runtime(kind: &str, source: &str, main: Option<&str>) -> Runtime {
     let mut runtime = Runtime::start();
     let package = Package::empty();
@@ -23,7 +23,7 @@ fn runtime(kind: &str, source: &str, main: Option<&str>) -> Runtime {
     runtime
 }
 
-/// Every test is about both.
+/// Runs a test for both kinds.
 fn each(test: impl Fn(&str, &dyn Fn() -> Runtime)) {
     test("python:3", &|| runtime("python:3", PYTHON, None));
     test("nodejs:20", &|| runtime("nodejs:20", NODEJS, None));
@@ -33,7 +33,7 @@ fn act(name: &str) -> Value {
     json!({ "act": name })
 }
 
-/// The outputs of a flare whose workers all succeed, in the order of their ids.
+/// Returns the outputs of a flare whose workers all succeed, in the order of their ids.
 fn outputs(events: &[Value]) -> Vec<Value> {
     let mut ended = named(events, "worker-succeeded");
     ended.sort_by_key(|event| event["worker"].as_u64());
@@ -96,7 +96,7 @@ fn each_worker_knows_its_trace_context() {
 fn workers_run_at_the_same_time_and_stay() {
     each(|kind, runtime| {
         let runtime = runtime();
-        // None ends before all have begun.
+        // No worker ends before all have begun.
         let directory = Package::empty();
         let meet = json!({"act": "meet", "directory": directory.path(), "workers": 8});
         let mut run = Run::new(&vec![meet; 8]);
@@ -109,7 +109,7 @@ fn workers_run_at_the_same_time_and_stay() {
         }
         let counts = |workers: usize| outputs(&runtime.act(&vec![act("count"); workers]));
         assert_eq!(counts(4), vec![json!({"runs": 1, "x": null}); 4], "{kind}");
-        // Long enough for the program to be stopped meanwhile.
+        // Long enough for the idle program to be stopped.
         std::thread::sleep(Duration::from_millis(400));
         let again = counts(6);
         assert_eq!(again[..4], vec![json!({"runs": 2, "x": null}); 4], "{kind}");
@@ -175,7 +175,7 @@ fn arrays_errors_and_promises_are_results() {
         let error = outputs(&events)[0]["error"].to_string();
         assert!(error.contains("boom"), "{kind}: {error}");
         let trace = logs(&events, json!(0), "stderr").join("\n");
-        // Where a source came from nobody has said: it has a name that tells what it is.
+        // The source has no path, so it gets a name that shows what it is.
         let file = if kind.starts_with("python") {
             "File \"main.py\", line "
         } else {
@@ -284,7 +284,8 @@ fn other_functions_and_packages_with_libraries() {
                     "__main__.py",
                     "import json, library, part\ndef main(args): return {'of': [library.NAME, part.NAME]}",
                 ),
-                // Goes before Python's own, but not before the launcher's.
+                // Takes precedence over Python's own module, but not over the one that the launcher
+                // has imported.
                 ("json.py", "raise ValueError"),
                 ("part.py", "NAME = 'part'"),
                 (library, "NAME = 'library'"),
@@ -394,7 +395,7 @@ fn what_workers_leave_behind_is_ended_and_they_are_not() {
     };
     let first = pids(&runtime.act(&vec![act("leave"); 2]));
     for child in first {
-        // Who started it has not waited for it.
+        // It may remain as a zombie, because its parent has not waited for it.
         wait::until("it has ended", wait::SOON, || {
             let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
             let ended = [") Z ", ") X "].iter().any(|state| stat.contains(state));
@@ -419,7 +420,7 @@ def main(args):
     events.until("worker-succeeded");
     let begun = Instant::now();
     let events: Vec<Value> = events.collect();
-    // Sooner than who must be waited for is given up.
+    // Sooner than the runtime gives up on processes that it must wait for.
     assert!(begun.elapsed() < Duration::from_secs(25), "{events:?}");
     assert_eq!(end(&events)["reusable"], false, "{events:?}");
 }
@@ -456,7 +457,7 @@ fn an_unknown_kind_and_a_missing_interpreter_are_told() {
     assert!(answer["error"].as_str().unwrap().contains("no `node`"));
 }
 
-/// By what the interpreter counts: how long a call takes depends on what else the machine has to do.
+/// Checks counts of the interpreter, because the time of a call depends on the load of the machine.
 #[test]
 fn a_warm_call_starts_nothing() {
     each(|kind, runtime| {
@@ -471,7 +472,7 @@ fn a_warm_call_starts_nothing() {
     });
 }
 
-/// Fills the memory to the last byte, so that there is none for a trace either.
+/// Fills the memory to the last byte, so that none is left for a stack trace, either.
 const EATER: &str = "
 KEPT = []
 
@@ -496,12 +497,13 @@ fn a_function_that_has_eaten_all_memory_ends_and_gives_it_back() {
         let log = logs(&events, json!(0), "stderr").concat();
         assert!(log.contains("main.py\", line 7, in main"), "{log}");
     }
-    // What it does not let go of may leave too little to tell of it, and then its process ends.
+    // If the function keeps the memory, too little may be left to report the error, and its process
+    // ends.
     let events = runtime.events(&run(true));
     assert_ne!(end(&events)["error"]["kind"], "timeout", "{events:?}");
 }
 
-/// Fails with much in its hands.
+/// Fails while it holds much memory.
 const HOLDER: &str = "
 def main(args):
     all = bytearray(30 << 20)
@@ -521,7 +523,7 @@ fn what_a_call_had_is_gone_with_it_when_it_fails() {
     }
 }
 
-/// An action of OpenWhisk's action loop, as a script.
+/// An action that implements OpenWhisk's action loop, as a script.
 const LOOP: &str = r#"#!/bin/sh
 runs=0
 while read -r line; do

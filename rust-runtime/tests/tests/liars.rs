@@ -1,4 +1,4 @@
-//! Programs that speak to the runtime themselves: they keep to no limit of the SDK's.
+//! Programs that use the control socket directly, without the limits of the SDK.
 
 use std::time::Duration;
 
@@ -28,18 +28,18 @@ fn script(steps: &[Value]) -> Run {
     Run::new(&[json!(steps)])
 }
 
-/// What comes of a program that takes these steps.
+/// Returns the events of a program that takes these steps.
 fn plays(steps: &[Value]) -> Vec<Value> {
     Runtime::with_liar().events(&script(steps))
 }
 
-/// What comes of a worker of which this is said so often while it runs.
+/// Returns the events of a program that sends this event this many times while its worker runs.
 fn told(event: &Value, times: u32) -> Vec<Value> {
     let lie = json!({"times": [times, event]});
     plays(&[ready(), started(), lie, succeeded("own"), ended()])
 }
 
-/// The pack's failure, which says that the program is to blame.
+/// Returns the message of the pack's failure, which must blame the program.
 fn violation(events: &[Value]) -> String {
     let message = end(events)["error"]["message"].as_str().unwrap();
     assert!(
@@ -80,15 +80,15 @@ fn lines_that_come_together_travel_together() {
 
 #[test]
 fn a_program_waits_for_a_client_that_does_not_read() {
-    // More than sockets hold and a frame is.
+    // More than fits into sockets and a frame.
     let (workers, output) = (64, MIB);
     let steps = json!([ready(), {"outputs": [workers, output]}, ended()]);
     let mut run = Run::new(&vec![steps; workers]);
-    // All of which it waits; on a busy machine it needs many of them to begin.
+    // The program waits until then. On a busy machine it needs much of this time to begin.
     run.timeout = Duration::from_secs(30);
     let runtime = Runtime::with_liar();
     let events = runtime.flare(&run);
-    // Only at the deadline: it could never say all, though its time would have sufficed.
+    // It ends only at the deadline: it could never send everything, though it had enough time.
     runtime.wait_until_programs_end();
     let events: Vec<Value> = events.collect();
     assert_eq!(end(&events)["error"]["kind"], "timeout");
@@ -179,7 +179,7 @@ fn an_output_that_was_left_by_the_flare_before_is_not_the_next_ones() {
     let outputs = named(&events, "worker-succeeded");
     assert_eq!(outputs.len(), 1);
     assert_eq!(outputs[0]["output"], "own");
-    // Who speaks out of turn is not heard a third time.
+    // The runtime does not reuse a program that sends events out of turn.
     assert_eq!(end(&events)["reusable"], false);
     assert_eq!(runtime.post("/packs", &script(&steps).body()).0, 409);
 }
@@ -191,7 +191,7 @@ fn what_follows_the_packs_end_ends_the_pack_or_is_not_heard() {
     let steps = [&own[..], &[succeeded("left"), ended()]].concat();
     let events = runtime.events(&script(&steps));
     assert_eq!(named(&events, "worker-succeeded").len(), 1);
-    // The runtime had heard it by then, or has not until the next flare.
+    // The runtime reads the extra events by the end of this flare, or only in the next one.
     if end(&events)["reusable"] == true {
         let events = runtime.events(&script(&own));
         assert_eq!(named(&events, "worker-succeeded")[0]["output"], "own");

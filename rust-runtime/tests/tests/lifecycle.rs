@@ -1,4 +1,4 @@
-//! Starting programs, bad packages, single functions, and leaving nothing behind.
+//! Starting programs, invalid packages, single functions, and cleaning up.
 
 use std::io::{Cursor, Write};
 use std::process::{Command, Stdio};
@@ -124,7 +124,7 @@ fn the_program_sees_nothing_it_should_not() {
         let expected = match number {
             "0" => target == "/dev/null",
             "1" | "2" => target.starts_with("pipe:"),
-            // The SDK's own copy, and the directory being listed.
+            // The SDK's copy of the control socket, and the directory being listed.
             _ => target.starts_with("socket:") || target.ends_with("/fd"),
         };
         assert!(expected, "{descriptor}");
@@ -203,7 +203,7 @@ fn bad_packages_are_refused_with_the_reason() {
     assert_eq!(runtime.post_text("/init", "not json").0, 400);
     assert_eq!(runtime.send_package(b"text", 4).0, 400);
     assert_eq!(runtime.send_package(b"#!", 2 << 30).0, 413);
-    // Nothing of this has changed anything.
+    // None of these requests has had an effect.
     runtime.init(acts().path());
     process(&runtime);
 }
@@ -303,7 +303,7 @@ fn a_program_that_never_reports_is_given_up_and_killed() {
 #[test]
 fn the_limit_for_a_programs_report_is_optional() {
     let command = || Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
-    // On a busy machine a program may be late for what is usual.
+    // On a busy machine a program may exceed the default limit.
     let comes_up = (0..5).any(|_| {
         let package = acts();
         let body = json!({"value": {"path": package.path()}});
@@ -377,7 +377,7 @@ fn the_program_goes_when_the_runtime_does_however_that_ends() {
         ending(&mut runtime);
         if number < 2 {
             assert_eq!(runtime.wait(), Some(0));
-            // Whoever listened is told before the end.
+            // Clients are notified before the runtime exits.
             let last = events.last().unwrap();
             assert_eq!(last["event"], "pack-ended");
             assert_eq!(last["error"]["kind"], "pack-lost", "{last}");
@@ -408,7 +408,7 @@ fn processes_that_a_worker_left_behind_are_killed_with_the_program() {
     assert_eq!(events.last().unwrap()["reusable"], false);
     wait_until_gone(program);
     wait_until_gone(left);
-    // And no zombie stays below the runtime.
+    // The runtime has no zombies left, either.
     wait::until("the runtime has no children", wait::SOON, || {
         let children = Command::new("pgrep")
             .args(["-P", &runtime.id().to_string()])

@@ -1,4 +1,4 @@
-//! The runtime with programs in it, as a process of its own in each test.
+//! Tests of the runtime with programs in it, in a separate process for each test.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 mod credentials;

@@ -1,4 +1,4 @@
-//! A program that the runtime holds to its pack's memory.
+//! Programs that the runtime limits to their pack's memory.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::support::{Run, Runtime, act, end, failure, named};
 use serde_json::{Value, json};
 
-/// More than the program and the stacks of three workers take.
+/// MiB; more than the program and the stacks of three workers need.
 const ENOUGH: u64 = 160;
 
 fn run(acts: &[Value], memory: u64) -> Run {
@@ -16,7 +16,8 @@ fn run(acts: &[Value], memory: u64) -> Run {
     }
 }
 
-/// Worker 0 takes memory without end, while worker 1 waits for it: each is told what happened.
+/// Checks that both workers fail with the right cause if worker 0 allocates without end while
+/// worker 1 waits for it.
 #[track_caller]
 fn runs_out(runtime: &Runtime, how: &str, log_limit: Option<usize>) {
     let acts = [act(how), json!({"act": "receive", "from": 0})];
@@ -39,7 +40,8 @@ fn a_worker_that_takes_more_than_there_is_ran_out_of_memory() {
     runs_out(&Runtime::with_acts(), "eat", None);
 }
 
-/// The runtime reads of it in what the program says.
+/// The runtime recognises the cause in the program's output, which it must read even if the log
+/// keeps none of it.
 #[test]
 fn so_did_one_whose_log_nobody_wants() {
     runs_out(&Runtime::with_acts(), "eat", Some(0));
@@ -59,7 +61,7 @@ fn a_worker_within_its_memory_has_it() {
     assert_eq!(end(&events)["reusable"], true);
 }
 
-/// The next flare's pack may be smaller or larger than the last one's.
+/// The next flare's pack can be smaller or larger than the last one's.
 #[test]
 fn a_program_is_held_to_each_flares_memory_anew() {
     let runtime = Runtime::with_acts();
@@ -76,19 +78,19 @@ fn a_program_is_held_to_each_flares_memory_anew() {
         end(&runtime.events(&run(&[keep()], 2 * ENOUGH)))["reusable"],
         true
     );
-    // Which of the two comes too late is chance.
+    // Which of the two workers fails is random.
     let events = runtime.events(&run(&[keep(), keep()], ENOUGH + 32));
     assert_eq!(end(&events)["error"]["kind"], "out-of-memory", "{events:?}");
 }
 
-/// Root may do what others may not: the same for a runtime that is an ordinary user's.
+/// The same for a runtime of an ordinary user, who has fewer privileges than root.
 #[test]
 fn an_ordinary_users_program_is_held_as_well_and_goes_before_its_runtime() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let copy = |program: &str, name: &str| {
         let to = directory.path().join(name);
-        // By another process: see `support::exec_of`.
+        // Written by another process: see `support::exec_of`.
         let mut cp = Command::new("cp");
         assert!(cp.arg(program).arg(&to).status().unwrap().success());
         to

@@ -1,11 +1,11 @@
-//! Flares of several packs, each in a runtime of its own, as the platform runs them.
+//! Flares of several packs, each in its own runtime, as the platform runs them.
 
 use std::time::Instant;
 
 use crate::support::{Events, Run, Runtime, act, assert_at_once, end, failure, named};
 use serde_json::{Value, json};
 
-/// Two packs of two workers, ready but not started.
+/// A flare of two packs of two workers, ready but not started.
 struct Flare {
     runtimes: [Runtime; 2],
     events: Vec<Events>,
@@ -52,8 +52,8 @@ impl Flare {
     }
 }
 
-/// Whether a worker of pack 1 was told who has ended pack 0: worker 1; or that pack 0 is gone, whose process may be killed
-/// before it could say more. (On the platform the controller does.)
+/// Whether a failure in pack 1 names the cause: worker 1, which ended pack 0, or at least pack 0, whose process may be
+/// killed before it can report more. (On the platform the controller reports it.)
 fn names_the_cause(peer: &Value) -> bool {
     let message = peer["message"].as_str().unwrap();
     message.contains("worker 1") || message.contains("pack 0")

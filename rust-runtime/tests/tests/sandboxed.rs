@@ -1,4 +1,4 @@
-//! A runtime with a program in it, within walls of the kernel's: as an ordinary user, and as root where the tests are.
+//! A runtime with a program in a sandbox: as an ordinary user, and as root if the tests run as root.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::support::{Run, Runtime, act, end, failure, named};
 
-/// What everybody may read: a package, and the runtime's own binary.
+/// Creates a directory that everybody can read, with a package and the runtime's binary.
 fn directory() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let open = |path: &Path| {
@@ -30,7 +30,7 @@ fn directory() -> TempDir {
             package.join("exec"),
         ),
     ] {
-        // By another process: see `support::exec_of`.
+        // Written by another process: see `support::exec_of`.
         let copied = Command::new("cp").arg(program).arg(&to).status().unwrap();
         assert!(copied.success());
         open(&to);
@@ -43,7 +43,7 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// Of the machine's, and nobody's.
+/// Returns a user id that nobody uses on this machine.
 fn user() -> u32 {
     600_000 + std::process::id() % 100_000
 }
@@ -65,7 +65,7 @@ fn begin(directory: &TempDir, walls: &Value, user: Option<u32>) -> Runtime {
     runtime
 }
 
-/// Workers run, talk to each other, and leave a runtime for others.
+/// Checks that workers run and succeed, that the runtime is reusable, and that it exits cleanly.
 fn works(runtime: &mut Runtime) {
     for _ in 0..2 {
         let acts = [act("hello"), act("hello"), act("hello")];
@@ -87,7 +87,7 @@ fn an_ordinary_users_runtime_works_within_walls() {
 #[test]
 fn so_does_that_of_root_as_another_user() {
     if !is_root() {
-        // Only root can have a pack run as another.
+        // Only root can run a pack as another user.
         return;
     }
     let directory = directory();
@@ -100,7 +100,7 @@ fn so_does_that_of_root_as_another_user() {
 #[test]
 fn a_program_beyond_the_packs_memory_ran_out_of_it() {
     if !is_root() {
-        // Without a control group the runtime holds its program, which has tests of its own.
+        // Without a control group the runtime itself limits its program, which `memory.rs` tests.
         return;
     }
     let directory = directory();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Run, Runtime, act, end, exec_of, failure, logs, named};
 
-/// What the input has in it says what it does.
+/// An executable whose behaviour depends on the text in its input.
 const EXEC: &str = r#"#!/bin/sh
 input=$(cat)
 echo first
@@ -76,12 +76,12 @@ fn the_last_line_of_each_run_is_its_result() {
         outputs(&runtime.act(&[act("much")])),
         [json!({"much": true})]
     );
-    // Nor does OpenWhisk ask for its exit code.
+    // OpenWhisk ignores the exit code, too.
     assert_eq!(
         outputs(&runtime.act(&[act("warns")])),
         [json!({"warned": true})]
     );
-    // What it leaves running does not keep its run.
+    // A process that it leaves running does not hold up the run.
     assert_eq!(
         outputs(&runtime.act(&[act("child")])),
         [json!({"left": true})]
@@ -111,7 +111,8 @@ fn what_is_no_result_fails_its_run() {
         let log = logs(&events, json!(0), "stdout");
         assert!(log.iter().any(|line| *line == last), "{bad}: {log:?}");
     }
-    // Others end in their own way, if they do before they are killed, for which a busy machine may leave no time.
+    // Other workers can still end on their own before they are killed, for which a busy machine may leave no
+    // time.
     let ends = |_| {
         let events = runtime().act(&[act("exit"), act("array")]);
         assert_eq!(failure(&events, 0)["kind"], "error");

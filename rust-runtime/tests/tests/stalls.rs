@@ -1,4 +1,4 @@
-//! A runtime that stands still for longer than a program has for its next word: a machine may be suspended, or busy.
+//! A runtime that stalls for longer than a program has for its next event, as on a machine that is suspended or busy.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{Run, Runtime, act, end, exec_of, named};
 
-/// How long a program may take to its hello, and longer than that.
+/// The time a program has until its hello, and a longer time.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STALL: Duration = Duration::from_millis(10_500);
 
@@ -20,7 +20,7 @@ fn tell(runtime: &Runtime, signal: Signal) {
     kill_process(id, signal).unwrap();
 }
 
-/// Its program says hello while it stands still.
+/// Checks that the runtime accepts a hello that its program sends while the runtime is stopped.
 fn hears_what_was_said_meanwhile() {
     let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
     let runtime = Runtime::impatient(command, PATIENCE);
@@ -48,7 +48,7 @@ fn hears_what_was_said_meanwhile() {
     assert_eq!(end(&events)["reusable"], true, "{events:?}");
 }
 
-/// Four at once, as it might be lucky.
+/// Four in parallel, because a single one could succeed by chance.
 #[test]
 fn what_a_program_says_while_its_runtime_stands_still_is_not_late() {
     thread::scope(|scope| {
@@ -58,14 +58,14 @@ fn what_a_program_says_while_its_runtime_stands_still_is_not_late() {
     });
 }
 
-/// And its flare's time is up meanwhile.
+/// The flare's deadline passes while the runtime is stopped.
 #[test]
 fn a_flare_that_ends_in_time_while_its_runtime_stands_still_is_not_late() {
     let runtime = Runtime::with_acts();
     let directory = tempfile::tempdir().unwrap();
     let go = directory.path().join("go");
     let mut run = Run::new(&[json!({"act": "await", "file": go})]);
-    // All of which this takes; a busy machine needs many of them to begin.
+    // The test takes all of this time. A busy machine needs much of it to begin.
     run.timeout = Duration::from_secs(30);
     let mut events = runtime.flare(&run);
     events.until("worker-started");
@@ -77,8 +77,8 @@ fn a_flare_that_ends_in_time_while_its_runtime_stands_still_is_not_late() {
     assert_eq!(end(&events)["reusable"], true, "{events:?}");
 }
 
-/// As an invoker whose machine is busy, or whose outputs wait for a store that does not answer: the first two outputs
-/// are on their way, and the last one waits with the pack's end.
+/// Such a reader is an invoker on a busy machine, or one whose outputs wait for a store that does not respond. The
+/// first two outputs are on their way, and the last one waits with the pack's end.
 #[test]
 fn a_late_reader_reads_all() {
     let runtime = Runtime::with_acts();
@@ -88,7 +88,7 @@ fn a_late_reader_reads_all() {
     let last = json!({"act": "await", "file": go});
     let mut events = runtime.flare(&Run::new(&[large.clone(), large, last]));
     events.until("worker-started");
-    // Until both stand before the client; without that there is nothing to see.
+    // Both outputs must be waiting for the client by then; otherwise the test checks nothing.
     thread::sleep(Duration::from_secs(1));
     fs::write(&go, "").unwrap();
     thread::sleep(STALL);

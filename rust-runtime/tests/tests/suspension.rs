@@ -1,4 +1,4 @@
-//! What flares leave on a pack, and what an idle one gets.
+//! What flares leave behind in a pack, and what happens to an idle pack.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Run, Runtime, act, end, named, process_exists, wait_until_gone};
 
-/// As a worker that said hello put out; others may have ended before it.
+/// Returns the process id from the output of the worker that performed `hello`, which need not be the
+/// first to end.
 fn process(events: &[Value]) -> u64 {
     named(events, "worker-succeeded")
         .iter()
@@ -16,8 +17,8 @@ fn process(events: &[Value]) -> u64 {
         .unwrap()
 }
 
-/// As `/proc` says, such as `S` or `T`; none when it has ended.
-/// None once it has ended, whoever waits for it (Z) or is doing so (X).
+/// Returns the state of a process as in `/proc`, such as `S` or `T`, or none once it has ended, even if
+/// it is a zombie (Z) or being reaped (X).
 fn state(process: u64) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(") ")?;
@@ -59,14 +60,14 @@ fn wait_until_dead(process: u64) {
     });
 }
 
-/// The program of a flare that has left this.
+/// Runs a flare that leaves this behind, and returns its program's process id.
 fn program_with(runtime: &Runtime, left: &Value) -> u64 {
     let events = runtime.act(&[act("hello"), left.clone()]);
     assert_eq!(end(&events)["reusable"], true, "{events:?}");
     process(&events)
 }
 
-/// The program has been put down, and the next flare is refused for this reason.
+/// Checks that the program has been killed and that the next flare is rejected for this reason.
 fn is_put_down_for(runtime: &Runtime, reason: &str) {
     let (status, answer) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
     assert_eq!(status, 409);
@@ -80,7 +81,7 @@ fn is_put_down_for(runtime: &Runtime, reason: &str) {
 fn threads_that_compute_on_end_with_their_flare() {
     let runtime = Runtime::with_acts();
     let spinning = json!({"act": "leave-spinning", "threads": 2});
-    // Threads that had no processor from one look to the next are taken for such as rest.
+    // Threads that get no processor between two looks are mistaken for idle ones.
     let is_dead = (0..10).any(|_| {
         let program = program_with(&runtime, &spinning);
         wait::until("it is dead, or stopped", wait::SOON, || {
@@ -130,7 +131,8 @@ fn processes_end_with_their_flare_and_the_program_stays() {
     }
 }
 
-/// Where one flare follows another at once, the runtime need not look for processes after each of them.
+/// If one flare immediately follows another, the runtime need not look for processes after each of
+/// them.
 #[test]
 fn a_process_ends_with_its_flare_in_a_quick_row_of_others() {
     let directory = tempfile::tempdir().unwrap();
@@ -147,7 +149,7 @@ fn a_process_ends_with_its_flare_in_a_quick_row_of_others() {
     }
 }
 
-/// What the worker finds in the directory before it writes there.
+/// Returns the files that the worker finds in the directory before it writes there.
 fn write(runtime: &Runtime, scratch: &Path, name: &str, group: Option<&'static str>) -> Value {
     let file = scratch.join(name);
     let mut run = Run::new(&[json!({"act": "write", "file": file})]);
@@ -170,7 +172,7 @@ fn files_go_with_their_flare_or_with_the_group() {
 
 #[test]
 fn where_a_flare_leaves_what_cannot_be_removed_no_other_comes() {
-    // No directory, which stands for whatever else keeps one from being emptied.
+    // Not a directory: one of the reasons why a scratch directory cannot be emptied.
     let scratch = tempfile::NamedTempFile::new().unwrap();
     let runtime = Runtime::with_acts_and(Some(scratch.path()));
     let events = runtime.act(&[act("hello")]);

@@ -1,4 +1,4 @@
-//! Whose `write` a binary calls.
+//! Which `write` a binary calls: the SDK's or the system's.
 
 use object::{Object, ObjectSymbol};
 

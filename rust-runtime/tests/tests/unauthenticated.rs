@@ -1,4 +1,4 @@
-//! Anyone can reach a runtime's port; only who knows its token is worth anything to it.
+//! Anyone can reach a runtime's port, but only clients with its token can make it do work.
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 const CROWD: usize = 2000;
 
-/// Lets this process have as many descriptors as it may.
+/// Raises this process's soft limit on open descriptors to the hard limit.
 fn many_descriptors() {
     // SAFETY: `rlimit` is plain data, which the calls fill and read.
     unsafe {
@@ -21,7 +21,7 @@ fn many_descriptors() {
     }
 }
 
-/// KiB of memory a process has in use.
+/// Returns the resident memory of a process, in KiB.
 fn resident(process: u32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -32,7 +32,7 @@ fn resident(process: u32) -> u64 {
         .unwrap()
 }
 
-/// Sends as much as is taken.
+/// Sends as much as the socket accepts.
 fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
     while let Ok(sent @ 1..) = stream.write(bytes) {
         bytes = &bytes[sent..];
@@ -51,7 +51,7 @@ fn a_crowd_with_unfinished_headers_takes_no_memory_and_keeps_nobody_out() {
     for stranger in &mut crowd {
         stranger.set_nonblocking(true).unwrap();
     }
-    // What was taken of the first round makes room for the next.
+    // Bytes that the runtime has read in one round make room for the next.
     for _ in 0..4 {
         crowd
             .iter_mut()
@@ -82,7 +82,8 @@ fn a_strangers_body_is_not_read() {
     let head = "POST /init HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n";
     stranger.write_all(head.as_bytes()).unwrap();
     let mut answer = String::new();
-    // Nothing of the body was sent: the answer does not wait for it, and the connection ends.
+    // No byte of the body was sent: the response does not wait for it, and the connection is
+    // closed.
     stranger.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
 }
@@ -95,7 +96,7 @@ fn a_header_that_is_too_large_is_refused() {
         .set_write_timeout(Some(Duration::from_secs(60)))
         .unwrap();
     let head = format!("GET /ping HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(100_000));
-    // It is refused before all of it was taken.
+    // The request is rejected before all of it has been read.
     let _ = stranger.write_all(head.as_bytes());
     let _ = stranger.shutdown(Shutdown::Write);
     let mut answer = Vec::new();

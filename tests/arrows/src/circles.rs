@@ -1,21 +1,21 @@
-//! Finds the modules that know each other in a circle.
+//! Finds modules that depend on each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::PathBuf;
 
-/// A file's module, and what it knows.
+/// A file's module and its dependencies.
 pub struct Node {
-    /// Where it is.
+    /// The path of the file.
     pub file: PathBuf,
     /// The module it is declared in.
     pub parent: Option<usize>,
-    /// The others it names, and one of the paths by which it does.
+    /// The modules it names, each with one of the paths by which it does.
     pub knows: BTreeMap<usize, String>,
 }
 
-/// Circles as the arrows they consist of, each a line; of those that share a module, one. A module
-/// and what is below it may know each other: a circle is none if it goes through a module which
-/// all the others are below.
+/// Returns the circles as lists of their arrows, one line each; of circles that share a module,
+/// only one. A module and its descendants may depend on each other: a circle through a module that
+/// is an ancestor of all the others does not count.
 pub fn circles(nodes: &[Node]) -> Vec<Vec<String>> {
     let mut told = BTreeSet::new();
     let mut circles = Vec::new();
@@ -33,8 +33,9 @@ pub fn circles(nodes: &[Node]) -> Vec<Vec<String>> {
     circles
 }
 
-/// The shortest that begins with this arrow. One up or down begins none: a circle of such arrows
-/// alone goes through a module that the others are below.
+/// Returns the shortest circle that begins with this arrow. An arrow to an ancestor or a descendant
+/// begins none: a circle of only such arrows goes through a module that is an ancestor of the
+/// others.
 fn circle(nodes: &[Node], from: usize, to: usize) -> Option<Vec<(usize, usize)>> {
     let shared = |other: &usize| above(nodes, to).any(|mine| mine == *other);
     let top = above(nodes, from).find(shared)?;
@@ -46,12 +47,12 @@ fn circle(nodes: &[Node], from: usize, to: usize) -> Option<Vec<(usize, usize)>>
     Some(circle)
 }
 
-/// The module itself, the one it is declared in, and so on.
+/// The module itself, its parent, and so on.
 fn above(nodes: &[Node], node: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(node), |node| nodes[*node].parent)
 }
 
-/// The shortest way, if there is one below `top`.
+/// Returns the shortest path, if one exists below `top`.
 fn way(nodes: &[Node], from: usize, to: usize, top: usize) -> Option<Vec<(usize, usize)>> {
     let mut ways = VecDeque::from([(from, Vec::new())]);
     let mut seen = BTreeSet::from([from]);

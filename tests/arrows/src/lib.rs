@@ -1,4 +1,5 @@
-//! Who may know whom in the Rust half: crates as a page of the book has it, modules without circles.
+//! Checks dependencies in the Rust half: between crates, as a page of the book defines them; between modules, without
+//! circles.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod circles;

@@ -1,4 +1,4 @@
-//! The modules of a library or program, without its tests, and whom each names.
+//! The modules of a library or program, without its tests, and the modules that each names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
@@ -10,39 +10,40 @@ use syn::{Attribute, Expr, Ident, Item, ItemMod, Lit, Macro, Meta, UseTree, Visi
 
 use crate::circles::Node;
 
-/// How many imports may lead from one to the next: names of other crates lead to themselves.
+/// The maximum number of imports that may lead from one to the next, as names of other crates lead
+/// to themselves.
 const DEPTH: u32 = 16;
 
 /// A path, name by name.
 type Names = Vec<String>;
 
-/// What a file has, if there is one.
+/// Returns the content of a file, if it exists.
 pub type Source<'a> = &'a dyn Fn(&Path) -> Option<String>;
 
 #[derive(Default)]
 struct Module {
     file: PathBuf,
-    /// Of its children's files.
+    /// The directory of its children's files.
     directory: PathBuf,
     parent: Option<usize>,
-    /// Of the file: itself, unless it stands within another's.
+    /// The index of the file's module: its own, unless it is inline in another file.
     node: usize,
     children: BTreeMap<String, usize>,
     items: BTreeSet<String>,
     imports: BTreeMap<String, Names>,
     globs: Vec<Names>,
-    /// Everything named, and whether that is only to pass it on.
+    /// All names used, and whether each is only re-exported.
     named: BTreeMap<Names, bool>,
 }
 
-/// What a path leads to.
+/// The target of a path.
 enum Target {
     Module(usize),
-    /// Something in this module.
+    /// An item of this module.
     Item(usize),
 }
 
-/// The files of the library or program that begins with `root`.
+/// Returns the files of the library or program whose root file is `root`.
 pub fn nodes(root: &Path, source: Source<'_>) -> Vec<Node> {
     let mut reader = Reader {
         source,
@@ -86,7 +87,7 @@ impl Modules {
             let Target::Module(module) = target else {
                 break;
             };
-            // What is not found was made by a macro there, or comes from another crate.
+            // A name that is not found was created by a macro there, or comes from another crate.
             target = (self.step(module, name, depth)).unwrap_or(Target::Item(module));
         }
         Some(target)
@@ -210,7 +211,7 @@ impl Reader<'_> {
         *self.here().named.entry(names).or_insert(true) &= passed_on;
     }
 
-    /// What macros are given is not parsed: names with `::` between them are paths.
+    /// The arguments of macros are not parsed: names separated by `::` are paths.
     fn tokens(&mut self, tokens: TokenStream) {
         let (mut names, mut colons) = (Names::new(), 0);
         for token in tokens {
@@ -233,7 +234,7 @@ impl Reader<'_> {
         self.path(names);
     }
 
-    /// A name by itself may be a method's or a variable's.
+    /// A single name may be a method or a variable.
     fn path(&mut self, names: Names) {
         if names.len() > 1 {
             self.name(names, false);
@@ -271,7 +272,7 @@ impl<'ast> Visit<'ast> for Reader<'_> {
         visit::visit_macro(self, called);
     }
 
-    /// In `pub(crate)` nothing is named.
+    /// `pub(crate)` is not a dependency.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 }
 
@@ -293,7 +294,7 @@ fn head(item: &Item) -> (&[Attribute], Option<&Ident>) {
     }
 }
 
-/// `cfg(test)`, also among other conditions.
+/// `cfg(test)`, including among other conditions.
 fn is_for_tests(attribute: &Attribute) -> bool {
     let Meta::List(list) = &attribute.meta else {
         return false;

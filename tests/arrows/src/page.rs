@@ -1,40 +1,40 @@
 //! The table of `docs/architecture.md`.
 
-/// Where the table is, from the top of the repository.
+/// The path of the page with the table, from the root of the repository.
 pub const PAGE: &str = "docs/architecture.md";
 const HEAD: &str = "| crate | may know |";
 
-/// A line of the table: folders of crates, of which `examples/*` are all in that folder.
+/// A line of the table: folders of crates, where `examples/*` stands for all in that folder.
 pub struct Row {
     crates: Vec<String>,
-    /// Whom these may know.
+    /// The crates that these may depend on.
     pub may_know: Vec<String>,
 }
 
 impl Row {
-    /// Is it about the crate in this folder?
+    /// Returns whether it covers the crate in this folder.
     pub fn has(&self, folder: &str) -> bool {
         self.crates.iter().any(|pattern| fits(pattern, folder))
     }
 
-    /// The entry that allows these crates to know that one.
+    /// Returns the entry that allows these crates to depend on that one.
     pub fn entry(&self, folder: &str) -> Option<&str> {
         let mut entries = self.may_know.iter().map(String::as_str);
         entries.find(|pattern| fits(pattern, folder))
     }
 
-    /// The crates as they stand there.
+    /// The crates, as written in the table.
     pub fn name(&self) -> String {
         self.crates.join(", ")
     }
 
-    /// One of whom they may know, with them.
+    /// An arrow from these crates to one that they may depend on.
     pub fn arrow(&self, entry: &str) -> String {
         format!("{} → {entry}", self.name())
     }
 }
 
-/// The table in this text.
+/// Returns the table in this text.
 pub fn rows(text: &str) -> Vec<Row> {
     let table = text.lines().skip_while(|line| *line != HEAD);
     let rows: Vec<_> = table.skip(2).map_while(row).collect();

@@ -3,7 +3,7 @@ use std::path::Path;
 use crate::circles::circles;
 use crate::{modules, page};
 
-/// Circles of a made-up library, given as files and what is in them.
+/// The circles of a made-up library, given as file names and contents.
 fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
     let source = |file: &Path| {
         let found = files.iter().find(|(name, _)| Path::new(name) == file);

@@ -1,4 +1,4 @@
-//! This workspace: whom its crates and modules know.
+//! The dependencies between this workspace's crates and modules.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -74,7 +74,7 @@ fn build_scripts_are_read_too() {
     }
 }
 
-/// The files that a library, a program or a build script begins with.
+/// The root files of libraries, programs and build scripts.
 fn roots(metadata: &Metadata) -> impl Iterator<Item = String> {
     let targets = metadata
         .packages
@@ -99,7 +99,7 @@ fn below(metadata: &Metadata, path: &Utf8Path) -> String {
         .to_string()
 }
 
-/// Crates of ours; those that only its tests need are free.
+/// The workspace crates it depends on, without those that only its tests need.
 fn known(metadata: &Metadata, package: &Package) -> BTreeSet<String> {
     let dependencies = package.dependencies.iter();
     let needed = dependencies.filter(|known| known.kind != DependencyKind::Development);

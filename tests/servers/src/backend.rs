@@ -2,31 +2,32 @@
 
 use crate::{RabbitMq, Redis, S3Process, S3Server};
 
-/// What the messages of a backend go through. Ends when dropped.
+/// The server that carries the messages of a backend. It ends when dropped.
 pub trait BackendServer: Send + Sync {
-    /// The backend's address, with who may do anything.
+    /// The backend's address, with credentials that allow everything.
     fn uri(&self) -> String;
 
-    /// What lets anybody do anything on it, and is told to nobody; some have none.
+    /// The secret that gives full access to the server and must not be disclosed; some servers have none.
     fn secret(&self) -> Option<&str>;
 
-    /// What flares have left on it: nothing, once it is cleaned up behind them.
+    /// What flares have left on the server: nothing once it has been cleaned up after them.
     fn left_behind(&self) -> Vec<String>;
 }
 
-/// How backends come by their server.
+/// How to obtain the server of a backend.
 #[derive(Debug)]
 pub struct ServerKind {
     backends: &'static [&'static str],
-    /// For tests of the library, which harm it not: their own, or shared where it takes long to start.
+    /// For tests of the library, which do not harm it: a server of their own, or a shared one if it takes long to
+    /// start.
     pub for_tests: fn() -> Box<dyn BackendServer>,
     /// For a platform, at one of this machine's addresses.
     pub at: fn(&str) -> Box<dyn BackendServer>,
-    /// Nobody else's, in processes of its own, with nothing beside what is measured.
+    /// For measurements: a server used by nobody else, in processes of its own, with nothing else running in it.
     pub measured: fn() -> Box<dyn BackendServer>,
 }
 
-/// By the kinds of backends that have a server.
+/// The kinds of backends that have a server.
 const KINDS: &[ServerKind] = &[
     ServerKind {
         backends: &["redis-list", "redis-stream"],
@@ -48,12 +49,12 @@ const KINDS: &[ServerKind] = &[
     },
 ];
 
-/// How a backend comes by its server; `None` for those that have none.
+/// Returns how to obtain the server of a backend; `None` if the backend has no server.
 pub fn of(backend: &str) -> Option<&'static ServerKind> {
     KINDS.iter().find(|kind| kind.backends.contains(&backend))
 }
 
-/// One that others use, too.
+/// A server that others use, too.
 impl<S: BackendServer + ?Sized> BackendServer for &S {
     fn uri(&self) -> String {
         (**self).uri()
@@ -86,7 +87,7 @@ impl BackendServer for Redis {
 }
 
 impl BackendServer for RabbitMq {
-    /// With where the management API is, which only what makes users for flares looks at.
+    /// The address with that of the management API, which is used only to create users for flares.
     fn uri(&self) -> String {
         self.managed_uri()
     }

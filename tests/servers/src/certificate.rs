@@ -1,14 +1,14 @@
-//! A certificate for servers on this machine, and what one has to trust to talk to them.
+//! A certificate for servers on this machine, and the PEM that clients must trust.
 
 use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-/// In files, which go with it.
+/// A certificate and its key, in files that are removed when it is dropped.
 #[derive(Debug)]
 pub struct Certificate {
     directory: TempDir,
-    /// What has to be trusted.
+    /// The certificate that clients must trust.
     pub pem: String,
 }
 
@@ -19,7 +19,7 @@ impl Default for Certificate {
 }
 
 impl Certificate {
-    /// For `localhost`.
+    /// Creates a certificate for `localhost`.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let names = vec!["localhost".to_owned()];
@@ -33,12 +33,12 @@ impl Certificate {
         certificate
     }
 
-    /// Where it is.
+    /// The file of the certificate.
     pub fn file(&self) -> PathBuf {
         self.directory.path().join("certificate.pem")
     }
 
-    /// Where its key is.
+    /// The file of its key.
     pub fn key_file(&self) -> PathBuf {
         self.directory.path().join("key.pem")
     }

@@ -1,4 +1,4 @@
-//! Child processes that are not waited for without end.
+//! Child processes, always waited for with a limit.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::wait;
 
-/// What a command said and how it ended.
+/// The output and the outcome of a command.
 #[derive(Debug)]
 pub struct Finished {
-    /// Exit code, none when a signal ended it.
+    /// Exit code, none if a signal ended it.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -82,8 +82,8 @@ pub fn run(command: &mut Command, limit: Duration) -> Finished {
     }
 }
 
-/// Starts a child that is killed when this process ends, however it does: also a test that is interrupted takes its
-/// servers along.
+/// Starts a child that is killed when this process ends, however it ends, so that even an interrupted test takes its
+/// servers with it.
 pub fn spawn(mut command: Command) -> io::Result<Child> {
     // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
     unsafe {
@@ -92,7 +92,7 @@ pub fn spawn(mut command: Command) -> io::Result<Child> {
             Ok(())
         });
     }
-    // A child is killed when the thread that has started it ends, and this one ends with the process.
+    // A child is killed when the thread that started it ends, so this thread lives as long as the process.
     static PARENT: OnceLock<Sender<(Command, Sender<io::Result<Child>>)>> = OnceLock::new();
     let parent = PARENT.get_or_init(|| {
         let (parent, orders) = channel::<(Command, Sender<io::Result<Child>>)>();
@@ -113,13 +113,13 @@ pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     wait::within(limit, || child.try_wait().unwrap())
 }
 
-/// What a program says, line by line. It is read to its end whether anybody wants it or not, so that the program is
-/// never stopped, or killed, by what it says.
+/// The output of a program, line by line. It is read to its end whether or not anybody wants it, so that the program is
+/// never blocked or killed by writing it.
 #[derive(Debug)]
 pub struct Lines(Receiver<String>);
 
 impl Lines {
-    /// Of a program's standard output.
+    /// Reads a program's standard output.
     pub fn of(output: ChildStdout) -> Self {
         let (said, lines) = channel();
         thread::spawn(move || {
@@ -130,7 +130,8 @@ impl Lines {
         Self(lines)
     }
 
-    /// The next line, none when there will be no more; a program that says nothing [soon](wait::SOON) fails the test.
+    /// Returns the next line, none at the end of the output; a program that writes nothing [soon](wait::SOON) fails the
+    /// test.
     #[track_caller]
     pub fn next(&self) -> Option<String> {
         match self.0.recv_timeout(wait::SOON) {

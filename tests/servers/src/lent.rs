@@ -1,4 +1,4 @@
-//! Nodes of RabbitMQ that serve one test after the other: to start one takes seconds, and most of a processor.
+//! RabbitMQ nodes that serve one test after another: starting one takes seconds and most of a processor.
 
 use std::ops::Deref;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,16 +6,16 @@ use std::thread;
 
 use crate::{BackendServer, RabbitMq};
 
-/// Those that nobody has. They end with this process.
+/// The nodes that are not lent out. They end with this process.
 static IDLE: Mutex<Vec<RabbitMq>> = Mutex::new(Vec::new());
 
-/// A node that is nobody else's until this is dropped.
+/// A node that nobody else uses until this is dropped.
 #[derive(Debug)]
 pub struct LentRabbitMq(Option<RabbitMq>);
 
 impl RabbitMq {
-    /// A node with the management API, at one of this machine's addresses, that others may have had before and left as
-    /// it was.
+    /// Lends a node with the management API, at one of this machine's addresses. Others may have used it before; they
+    /// left it clean.
     pub fn lent_at(host: &str) -> LentRabbitMq {
         let found = {
             let mut idle = idle();
@@ -37,7 +37,7 @@ impl Deref for LentRabbitMq {
 
 impl Drop for LentRabbitMq {
     fn drop(&mut self) {
-        // What a test that failed has left on it is not known.
+        // A node is not reused after a failed test, which may have left anything on it.
         let server = self.0.take().filter(|_| !thread::panicking());
         idle().extend(server);
     }

@@ -1,7 +1,7 @@
-//! Servers for tests and benchmarks: each one's own, on a port nobody else has, gone when it is dropped or when the
-//! process that started it ends, however it does.
+//! Servers for tests and benchmarks. Each has its own port and ends when it is dropped, or when the process that
+//! started it ends, however it ends.
 //!
-//! What cannot be started fails the test that wants it, with what to install.
+//! A server that cannot be started fails the test that needs it, with a message about what to install.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 pub mod backend;

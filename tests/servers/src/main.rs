@@ -1,5 +1,6 @@
-//! An S3 server for tests that are not written in Rust, or want one they can kill: see
-//! [`burst_test_servers::s3_process::serve`]. It listens on the address it is given, or for this machine alone.
+//! An S3 server for tests that are not written in Rust or need to kill it: see
+//! [`burst_test_servers::s3_process::serve`]. It listens on the address in its first argument, or else on the loopback
+//! interface only.
 
 fn main() -> std::io::Result<()> {
     let host = std::env::args().nth(1);

@@ -1,4 +1,4 @@
-//! Ports of servers that must be known before they run.
+//! Ports for servers whose port must be known before they run.
 
 use std::io::ErrorKind;
 use std::mem;
@@ -8,12 +8,12 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A server of this machine that is too busy to answer is there.
+/// The timeout of a connection attempt. A server that is too busy to answer in this time counts as listening.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A port of this address on which nobody listens. It is from below those that the system gives to connections
-/// and to who asks for any: none of them can have it before its server does, nor while that is down. No other process
-/// gets it from here as long as this one is there.
+/// Returns a port of this address on which nobody listens. It is below the system's ephemeral ports, so no other
+/// connection or socket can be assigned it, neither before its server starts nor while that is down. No other process
+/// gets it from this function while this one lives.
 pub fn free(host: &str) -> u16 {
     const FIRST: u16 = 18_000;
     const COUNT: u16 = 12_000;
@@ -29,14 +29,15 @@ pub fn free(host: &str) -> u16 {
         .expect("a free port")
 }
 
-/// By a name that the system lets one process have, and takes from it at its end.
+/// Claims a port by an abstract socket name, which only one process can hold and which the kernel releases when that
+/// process ends.
 fn claim(port: u16) -> bool {
     let name = SocketAddr::from_abstract_name(format!("burst-test-port-{port}")).unwrap();
     UnixListener::bind_addr(&name).map(mem::forget).is_ok()
 }
 
-/// Who listened there to find out would be in the way of the port's owner for a moment, and longer where a program that
-/// another thread is about to start has the socket until it begins.
+/// Checks by connecting. Listening on the port would block its owner for a moment, or longer if a program that another
+/// thread is just starting holds the inherited socket until it executes.
 fn nobody_listens(host: &str, port: u16) -> bool {
     let answer = (host, port)
         .to_socket_addrs()

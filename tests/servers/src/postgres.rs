@@ -1,4 +1,4 @@
-//! A real PostgreSQL server for one test: a fresh cluster in a directory of its own, random port.
+//! A real PostgreSQL server for one test: a fresh cluster in a directory of its own, on a free port.
 
 use std::fs;
 use std::net::TcpStream;
@@ -11,16 +11,15 @@ use tempfile::TempDir;
 
 use crate::{command, port, wait};
 
-/// Its superuser, who owns the database of the same name.
+/// The superuser, who owns the database of the same name.
 pub const USER: &str = "postgres";
 const HOST: &str = "127.0.0.1";
 const LIMIT: Duration = wait::SOON;
-/// Only a machine that goes down would lose what is not on the disk yet; that of a killed server is in the kernel's
-/// memory.
+/// Unflushed data is lost only if the machine goes down; that of a killed server is still in the kernel's memory.
 const NO_FLUSHES: [&str; 4] = ["-c", "fsync=off", "-c", "full_page_writes=off"];
 
-/// A server that can be killed and started again. Dropping it stops it at once, so that it gives back the memory it
-/// shares, which outlives whom it is taken from.
+/// A server that can be killed and started again. Dropping it stops it immediately, so that it releases its shared
+/// memory, which outlives a killed server.
 #[derive(Debug)]
 pub struct Postgres {
     directory: TempDir,
@@ -32,13 +31,13 @@ pub struct Postgres {
 }
 
 impl Postgres {
-    /// A fresh server as one installs it, for who runs on this machine.
+    /// Starts a fresh server with the default settings, reachable from this machine.
     #[track_caller]
     pub fn start() -> Self {
         Self::fresh(true)
     }
 
-    /// One that leaves it to the kernel when to write to the disk, which tests need not wait for.
+    /// Starts one that leaves writing to the disk to the kernel, so that tests do not wait for it.
     #[track_caller]
     pub fn without_flushes() -> Self {
         Self::fresh(false)
@@ -46,7 +45,7 @@ impl Postgres {
 
     #[track_caller]
     fn fresh(flushes: bool) -> Self {
-        // Its user must get there, and the name of its socket must be short.
+        // The server's user must be able to reach the directory, and the name of its socket must be short.
         let directory = tempfile::Builder::new()
             .prefix("burst-postgres-")
             .tempdir_in("/tmp")
@@ -70,12 +69,12 @@ impl Postgres {
         format!("postgresql://{}:{}/{USER}", HOST, self.port)
     }
 
-    /// Of its user.
+    /// The superuser's password.
     pub fn password(&self) -> &str {
         &self.password
     }
 
-    /// Kills it as `kill -9` of its first process does; the others follow as they notice.
+    /// Kills its first process as `kill -9` does; the others end when they notice.
     pub fn kill(&mut self) {
         if let Some(mut postmaster) = self.postmaster.take() {
             postmaster.kill().unwrap();
@@ -83,11 +82,11 @@ impl Postgres {
         }
     }
 
-    /// Starts it on the data it has and waits until it answers.
+    /// Starts it on its existing data and waits until it answers.
     #[track_caller]
     pub fn start_again(&mut self) {
         let data = self.data();
-        // It refuses to start while processes of its former life hold the shared memory.
+        // It refuses to start while processes of its previous run hold the shared memory.
         wait::until("PostgreSQL listens", LIMIT, || {
             if let Some(postmaster) = &mut self.postmaster
                 && postmaster.try_wait().unwrap().is_none()
@@ -109,7 +108,7 @@ impl Postgres {
         wait::until("PostgreSQL answers", LIMIT, || self.ask(question));
     }
 
-    /// What a query answers, as text; none when the server does not answer.
+    /// Returns the result of a query as text; none if the server does not answer.
     pub fn ask(&self, query: &str) -> Option<String> {
         let port = self.port.to_string();
         let mut psql = Command::new(self.programs.join("psql"));
@@ -153,7 +152,7 @@ impl Postgres {
         self.directory.path().join("data")
     }
 
-    /// One of its programs, as the user it wants, that says all to its log.
+    /// A command for one of its programs, run as the server's user, with all output going to its log.
     fn program(&self, name: &str) -> Command {
         let log = self.directory.path().join("log");
         let log = fs::OpenOptions::new()
@@ -198,7 +197,7 @@ impl Drop for Postgres {
     }
 }
 
-/// It refuses to run as root; the package brings a user for it.
+/// Makes the server's user the owner of a path: PostgreSQL refuses to run as root, and its package creates a user.
 fn own(path: &Path) {
     if rustix::process::getuid().is_root() {
         let mut chown = Command::new("chown");

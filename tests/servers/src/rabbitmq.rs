@@ -1,5 +1,5 @@
-//! A RabbitMQ node of the tests' own: its ports, its data, its port mapper, and nothing of the
-//! system's.
+//! A RabbitMQ node for tests, with its own ports, data and port mapper; it uses nothing of the
+//! system's installation but the programs.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -12,13 +12,13 @@ use tempfile::TempDir;
 
 use crate::{Signal, port, stopping, wait};
 
-/// Who may do anything.
+/// The user with full access.
 pub const USER: &str = "burst";
-/// Not the one everybody has, so that logging in is tested too.
+/// Not the default password, so that logging in is tested too.
 pub const PASSWORD: &str = "rabbitmq-password-of-tests";
 
-/// Ends when dropped, and when the process that started it ends, however it does; so does its port
-/// mapper, which stays as long as it thinks that the node lives.
+/// A node. It ends when dropped, or when the process that started it ends, however it ends; so does
+/// its port mapper, which stays while it believes that the node is alive.
 #[derive(Debug)]
 pub struct RabbitMq {
     host: String,
@@ -37,24 +37,25 @@ struct Ports {
 }
 
 impl RabbitMq {
-    /// One node serves all tests that do not harm it: it takes seconds to start.
+    /// Returns the node shared by all tests that do not harm it: starting one takes seconds.
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<RabbitMq> = OnceLock::new();
         SERVER.get_or_init(|| Self::start(""))
     }
 
-    /// Another one, with the management API, which makes a user of its own for each flare.
+    /// Returns a second shared node, with the management API, through which each flare gets a user
+    /// of its own.
     pub fn managed() -> &'static Self {
         static SERVER: OnceLock<RabbitMq> = OnceLock::new();
         SERVER.get_or_init(|| Self::managed_at("127.0.0.1"))
     }
 
-    /// A node with these further lines in its configuration.
+    /// Starts a node with these additional lines in its configuration.
     pub fn start(settings: &str) -> Self {
         Self::start_with("127.0.0.1", "", settings)
     }
 
-    /// A node with the management API, at one of this machine's addresses.
+    /// Starts a node with the management API, at one of this machine's addresses.
     pub fn managed_at(host: &str) -> Self {
         Self::start_with(host, "rabbitmq_management", "")
     }
@@ -68,7 +69,7 @@ impl RabbitMq {
         panic!("rabbitmq-server did not start");
     }
 
-    /// `None` when someone else took a port in the meantime.
+    /// Returns `None` if somebody else has taken a port in the meantime.
     fn try_start(host: &str, plugin: &str, settings: &str) -> Option<Self> {
         let ports = Ports {
             amqp: port::free(host),
@@ -111,7 +112,8 @@ impl RabbitMq {
                 "rabbitmq-server is missing; install it, on Debian with: \
                  apt-get install rabbitmq-server",
             );
-        // Ends the node when this process is gone and with it the other end of its input.
+        // Kills the node when this process has ended and thereby closed the other end of the
+        // guard's input.
         let mut guard = Command::new("sh")
             .args([
                 "-c",
@@ -129,7 +131,7 @@ impl RabbitMq {
         let mut line = String::new();
         while log.read_line(&mut line).unwrap() > 0 {
             if line.contains("Server startup complete") {
-                // Nobody reads on, but it must not be killed by what it writes.
+                // Nobody reads the rest, but the node must not be killed by writing it.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
                 return Some(Self {
                     host: host.to_owned(),
@@ -147,17 +149,17 @@ impl RabbitMq {
         None
     }
 
-    /// The address, with who may do anything.
+    /// The address, with the credentials of the user with full access.
     pub fn uri(&self) -> String {
         self.uri_at(self.ports.amqp)
     }
 
-    /// The address with that of the management API.
+    /// The address, including that of the management API.
     pub fn managed_uri(&self) -> String {
         self.managed_uri_at(self.ports.amqp)
     }
 
-    /// As seen through another port.
+    /// The same, through another port.
     pub fn managed_uri_at(&self, port: u16) -> String {
         format!(
             "{}?management=http://{}",
@@ -166,22 +168,22 @@ impl RabbitMq {
         )
     }
 
-    /// The address of the server as seen through another port.
+    /// The address of the server through another port.
     pub fn uri_at(&self, port: u16) -> String {
         format!("amqp://{USER}:{PASSWORD}@{}:{port}/%2f", self.host)
     }
 
-    /// Where its management API listens.
+    /// The address at which its management API listens.
     pub fn management(&self) -> String {
         format!("{}:{}", self.host, self.ports.management)
     }
 
-    /// Which of this machine's addresses it is at.
+    /// The address of this machine that it listens on.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Where packs and programs connect to.
+    /// The port that packs and programs connect to.
     pub fn port(&self) -> u16 {
         self.ports.amqp
     }
@@ -191,7 +193,7 @@ impl RabbitMq {
         stopping::signal_group(&self.server, signal);
     }
 
-    /// What the server's own tool says, by line.
+    /// Returns the output of the server's own tool, by line.
     pub fn ask(&self, arguments: &[&str]) -> Vec<String> {
         let ask = || {
             command("rabbitmqctl", self.directory.path(), self.ports)
@@ -200,7 +202,7 @@ impl RabbitMq {
                 .output()
                 .unwrap()
         };
-        // It gives up within seconds where the server has no turn.
+        // The tool gives up within seconds if the server gets no processor time.
         let output = wait::until_seen("rabbitmqctl", wait::SOON, ask, |o| o.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
         text.lines().map(str::to_owned).collect()
@@ -215,8 +217,8 @@ impl Drop for RabbitMq {
     }
 }
 
-/// One of RabbitMQ's programs, for the node of these ports and this directory. The ones in the
-/// path may insist on the system's user, so Debian's others are preferred.
+/// A command for one of RabbitMQ's programs, for the node with these ports and this directory. The
+/// programs in the path may insist on the system's user, so Debian's inner ones are preferred.
 fn command(program: &str, directory: &Path, ports: Ports) -> Command {
     let inner = Path::new("/usr/lib/rabbitmq/bin").join(program);
     let mut command = match inner.exists() {
@@ -239,7 +241,7 @@ fn command(program: &str, directory: &Path, ports: Ports) -> Command {
         .env("RABBITMQ_CONFIG_FILE", at("rabbitmq"))
         .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
         .env("RABBITMQ_ENABLED_PLUGINS_FILE", at("enabled_plugins"))
-        // It shares the machine with what it is tested by.
+        // One scheduler thread: the node shares the machine with the tests.
         .env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1");
     command
 }

@@ -1,4 +1,4 @@
-//! A Redis server of a test's own.
+//! A Redis server for one test.
 
 use std::io::Write;
 use std::path::Path;
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 use crate::command::{self, Lines};
 use crate::{Signal, port, stopping, wait};
 
-/// The password every server is given, so that logging in is tested too. It must never show in a log.
+/// The password of every server, so that logging in is tested too. It must never appear in a log.
 pub const PASSWORD: &str = "redis-password-of-tests";
 
 const ATTEMPTS: usize = 20;
-/// How long it may take to answer.
+/// How long the server may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Ends when dropped.
+/// A Redis server. It ends when dropped.
 #[derive(Debug)]
 pub struct Redis {
     child: Child,
@@ -28,25 +28,25 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// For who runs on this machine.
+    /// Starts a server reachable from this machine only.
     #[track_caller]
     pub fn start() -> Self {
         Self::start_at("127.0.0.1")
     }
 
-    /// At one of this machine's addresses.
+    /// Starts a server at one of this machine's addresses.
     #[track_caller]
     pub fn start_at(host: &str) -> Self {
         Self::start_with(host, &[])
     }
 
-    /// With further settings.
+    /// Starts a server with additional settings.
     #[track_caller]
     pub fn with(settings: &[&str]) -> Self {
         Self::start_with("127.0.0.1", settings)
     }
 
-    /// One that has what another one has.
+    /// Starts a replica of another server and waits until it is in sync.
     #[track_caller]
     pub fn replica_of(master: &Self) -> Self {
         let address = format!("{} {}", master.host, master.port);
@@ -58,7 +58,7 @@ impl Redis {
         replica
     }
 
-    /// Another process may take a port between its choice and the server's bind.
+    /// Retries, as another process can take a port between its choice and the server's bind.
     #[track_caller]
     fn start_with(host: &str, settings: &[&str]) -> Self {
         let started = (0..ATTEMPTS).find_map(|_| Self::try_start(host, settings));
@@ -79,7 +79,7 @@ impl Redis {
         })
     }
 
-    /// None when it ended at once.
+    /// Returns none if the server ended immediately.
     #[track_caller]
     fn launch(host: &str, port: u16, directory: &Path, settings: &[String]) -> Option<Child> {
         let mut server = Command::new("redis-server");
@@ -95,7 +95,7 @@ impl Redis {
                  tests/prepare.sh does"
             )
         });
-        // Through its input, so that the password is in no list of processes.
+        // Through its input, so that the password appears in no list of processes.
         let configuration = format!(
             "bind {host}\nport {port}\nrequirepass {PASSWORD}\nsave \"\"\nappendonly no\ndir {}\n",
             directory.display()
@@ -118,17 +118,17 @@ impl Redis {
         self.uri_at(self.port)
     }
 
-    /// The address of the server as seen through another port of its host.
+    /// The address of the server through another port of its host.
     pub fn uri_at(&self, port: u16) -> String {
         format!("redis://:{PASSWORD}@{}:{port}/0", self.host)
     }
 
-    /// What must never show in a log.
+    /// The password, which must never appear in a log.
     pub fn password(&self) -> &'static str {
         PASSWORD
     }
 
-    /// Where it listens.
+    /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -138,7 +138,7 @@ impl Redis {
         stopping::signal(&self.child, signal);
     }
 
-    /// Kills the server and starts it again on the same port, with what it had on disk.
+    /// Kills the server and starts it again on the same port, with the data it had on disk.
     #[track_caller]
     pub fn restart(&mut self) {
         self.kill();
@@ -146,13 +146,13 @@ impl Redis {
         self.child = started.expect("redis-server did not start again");
     }
 
-    /// Ends it as `kill -9` does.
+    /// Kills it as `kill -9` does.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Asks the server something, with the client everybody knows.
+    /// Runs a command on the server, with the commonly used client.
     #[track_caller]
     pub fn ask<T: redis::FromRedisValue>(&self, command: &[&str]) -> T {
         self.ask_in(0, command)
@@ -185,7 +185,7 @@ impl Redis {
         keys
     }
 
-    /// Names of the users it has, in order.
+    /// The names of its users, in order.
     #[track_caller]
     pub fn users(&self) -> Vec<String> {
         let mut users: Vec<String> = self.ask(&["ACL", "USERS"]);
@@ -193,7 +193,7 @@ impl Redis {
         users
     }
 
-    /// How many commands the server has ever carried out.
+    /// How many commands the server has executed since it started.
     #[track_caller]
     pub fn commands(&self) -> u64 {
         let info: redis::InfoDict = self.ask(&["INFO", "stats"]);

@@ -16,12 +16,12 @@ use tokio::net::TcpListener;
 use crate::s3_files::Files;
 pub use crate::s3_files::Manners;
 
-/// What opens everything on it, with the access key `key`.
+/// The secret key that gives access to everything on it, with the access key `key`.
 pub const SECRET: &str = "s3-secret-of-tests";
-/// The only one it has.
+/// Its only bucket.
 pub const BUCKET: &str = "messages";
 
-/// Ends when dropped.
+/// An S3 service. It ends when dropped.
 #[derive(Debug)]
 pub struct S3Server {
     host: String,
@@ -32,28 +32,28 @@ pub struct S3Server {
 }
 
 impl S3Server {
-    /// One service serves all tests that do not harm it or count its requests.
+    /// Returns the service shared by all tests that do not harm it or count its requests.
     pub fn shared() -> &'static Self {
         static SERVER: OnceLock<S3Server> = OnceLock::new();
         SERVER.get_or_init(Self::start)
     }
 
-    /// For who runs on this machine.
+    /// Starts a service reachable from this machine only.
     pub fn start() -> Self {
         Self::start_at("127.0.0.1")
     }
 
-    /// At one of this machine's addresses.
+    /// Starts a service at one of this machine's addresses.
     pub fn start_at(host: &str) -> Self {
         Self::of(host, Manners::default(), true)
     }
 
-    /// One that is not as Amazon's.
+    /// Starts a service that differs from Amazon's.
     pub fn start_with(manners: Manners) -> Self {
         Self::of("127.0.0.1", manners, true)
     }
 
-    /// One that everybody may read and write, without a signature.
+    /// Starts a service that everybody can read and write, without a signature.
     pub fn open() -> Self {
         Self::of("127.0.0.1", Manners::default(), false)
     }
@@ -108,7 +108,7 @@ impl S3Server {
         self.uri_at(self.port)
     }
 
-    /// The address of the service as seen through another port.
+    /// The address of the service through another port.
     pub fn uri_at(&self, port: u16) -> String {
         format!(
             "s3://key:{SECRET}@{BUCKET}/some/where?region=us-east-1&endpoint=http://{}:{port}",
@@ -126,17 +126,17 @@ impl S3Server {
         self.directory().join(BUCKET).join(name)
     }
 
-    /// Where the objects are, by bucket.
+    /// The directory of the objects, by bucket.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Where it listens.
+    /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Requests by method so far.
+    /// The number of requests so far, by method.
     pub fn requests(&self) -> BTreeMap<String, u64> {
         self.requests.lock().unwrap().clone()
     }
@@ -148,7 +148,7 @@ impl S3Server {
         found
     }
 
-    /// Ends the service, connections and all.
+    /// Ends the service and all its connections.
     pub fn kill(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();

@@ -1,5 +1,5 @@
-//! The objects of the S3 service. `s3s-fs` goes through the whole bucket for each list, which tests fill with the
-//! directories of thousands of flares; this one goes through those of the prefix.
+//! The objects of the S3 service. For each list, `s3s-fs` walks the whole bucket, which tests fill with the directories
+//! of thousands of flares; this implementation walks only those of the prefix.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use s3s::dto::*;
 use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
 use s3s_fs::FileSystem;
 
-/// What a list may have where nobody says.
+/// The maximum length of a list if the request sets none.
 const LONGEST: i32 = 1000;
 
 /// How a service differs from Amazon's.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Manners {
-    /// Copies where the header that says so is not signed. Amazon's refuses that, and so do most.
+    /// Copies even if the header that requests it is not signed. Amazon's and most others refuse that.
     pub obeys_unsigned: bool,
-    /// Deletes objects only one by one, as Google's.
+    /// Deletes objects only one at a time, like Google's.
     pub deletes_singly: bool,
-    /// To how many requests to copy it says that it is busy.
+    /// How many copy requests it rejects as busy.
     pub busy: u32,
 }
 
@@ -42,7 +42,7 @@ impl Files {
         }
     }
 
-    /// All objects whose names begin with this, in order, each with its file.
+    /// Returns all objects whose names begin with this prefix, in order, each with its file.
     fn beginning(&self, bucket: &str, prefix: &str) -> Vec<(String, PathBuf)> {
         let bucket = self.root.join(bucket);
         let directory = prefix
@@ -84,7 +84,7 @@ impl Files {
         let most = input.max_keys.unwrap_or(LONGEST);
         let is_truncated = names.len() > usize::try_from(most).unwrap_or_default();
         names.truncate(usize::try_from(most).unwrap_or_default());
-        // What is deleted meanwhile is not there.
+        // Objects that are deleted in the meantime are left out.
         let object = |(name, path): &(String, PathBuf)| {
             let about = fs::metadata(path).ok()?;
             Some(Object {
@@ -111,7 +111,7 @@ impl Files {
     }
 }
 
-/// All that is done as `s3s-fs` does it.
+/// All other operations, done by `s3s-fs`.
 macro_rules! otherwise {
     ($($call:ident: $input:ident -> $output:ident),* $(,)?) => {
         #[async_trait::async_trait]

@@ -1,5 +1,5 @@
-//! An S3 server as a process of its own: for tests that are not written in Rust, and those that want the server's work
-//! apart from theirs.
+//! An S3 server in a process of its own: for tests that are not written in Rust, and those that keep the server's work
+//! separate from their own.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use crate::command::{self, Lines};
 use crate::s3::{self, BUCKET, S3Server, SECRET};
 use crate::{Signal, stopping};
 
-/// The argument by which a program is this server and nothing else.
+/// The argument that makes a program act as this server only.
 const SERVE: &str = "serve-s3";
 
-/// Serves if this program was started by [`S3Process::of_this_program`], and says whether it was.
+/// Serves if this program was started by [`S3Process::of_this_program`], and returns whether it was.
 pub fn serve_if_told() -> io::Result<bool> {
     let told = std::env::args().nth(1).as_deref() == Some(SERVE);
     if told {
@@ -21,19 +21,20 @@ pub fn serve_if_told() -> io::Result<bool> {
     Ok(told)
 }
 
-/// Serves until the standard input ends. Says `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=http://HOST:PORT` in a
-/// line of the standard output when it listens, and the directory of its objects in the next.
+/// Serves until the standard input ends. Once it listens, it writes
+/// `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=http://HOST:PORT` to a line of the standard output, and the
+/// directory of its objects to the next.
 pub fn serve(host: &str) -> io::Result<()> {
     let server = S3Server::start_at(host);
-    // In one write: whoever wants the first line alone may be gone before a second one.
+    // In one write: a reader that wants only the first line may close the pipe before a second write.
     let said = format!("{}\n{}\n", server.uri(), server.directory().display());
     io::stdout().write_all(said.as_bytes())?;
-    // Whoever started this holds the other end, so that it does not outlive them.
+    // The parent holds the other end, so this process does not outlive it.
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     Ok(())
 }
 
-/// Ends when dropped.
+/// An S3 server in a child process. It ends when dropped.
 #[derive(Debug)]
 pub struct S3Process {
     child: Child,
@@ -42,13 +43,13 @@ pub struct S3Process {
 }
 
 impl S3Process {
-    /// For who runs on this machine.
+    /// Starts a server reachable from this machine only.
     #[track_caller]
     pub fn start() -> Self {
         Self::start_at("127.0.0.1")
     }
 
-    /// At one of this machine's addresses.
+    /// Starts a server at one of this machine's addresses.
     #[track_caller]
     pub fn start_at(host: &str) -> Self {
         let mut command = Command::new(program());
@@ -56,7 +57,8 @@ impl S3Process {
         Self::of(command)
     }
 
-    /// For who runs on this machine, by the program that asks for it, which begins with [`serve_if_told`].
+    /// Starts a server reachable from this machine only, by running the current program, which must begin with
+    /// [`serve_if_told`].
     #[track_caller]
     pub fn of_this_program() -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -64,7 +66,7 @@ impl S3Process {
         Self::of(command)
     }
 
-    /// By a program that comes down to [`serve`].
+    /// Starts a program that calls [`serve`].
     #[track_caller]
     fn of(mut program: Command) -> Self {
         program.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -78,22 +80,22 @@ impl S3Process {
         }
     }
 
-    /// What makes it a backend.
+    /// Its address as a backend.
     pub fn uri(&self) -> &str {
         &self.uri
     }
 
-    /// What opens everything on it.
+    /// The secret key that gives access to everything on it.
     pub fn secret(&self) -> &str {
         SECRET
     }
 
-    /// What its bucket is called.
+    /// The name of its bucket.
     pub fn bucket(&self) -> &str {
         BUCKET
     }
 
-    /// Where it listens.
+    /// The address at which it listens.
     pub fn address(&self) -> &str {
         let (_, endpoint) = self.uri.split_once("endpoint=http://").unwrap();
         endpoint
@@ -117,7 +119,8 @@ impl Drop for S3Process {
     }
 }
 
-/// Beside this program, or the directory above, as cargo puts tests; of a release else.
+/// The server's program: beside this one or in a directory above it, where cargo puts tests, or else in the release
+/// build.
 #[track_caller]
 fn program() -> PathBuf {
     const NAME: &str = "burst-s3-server";

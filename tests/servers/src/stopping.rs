@@ -1,4 +1,5 @@
-//! Processes that have been told to stop go on for a moment where all processors are busy.
+//! Waiting until signalled processes have stopped: they keep running for a moment if all processors
+//! are busy.
 
 use std::fs;
 use std::path::Path;
@@ -8,14 +9,14 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::wait;
 
-/// Sends a signal to a process. When that is to stop it has.
+/// Sends a signal to a process. After `SIGSTOP`, returns once the process has stopped.
 #[track_caller]
 pub(crate) fn signal(process: &Child, signal: Signal) {
     kill_process(Pid::from_child(process), signal).unwrap();
     settle(process, signal);
 }
 
-/// As [`signal`], to all of the group that the process leads.
+/// Like [`signal`], for the whole group that the process leads.
 #[track_caller]
 pub(crate) fn signal_group(leader: &Child, signal: Signal) {
     kill_process_group(Pid::from_child(leader), signal).unwrap();
@@ -29,7 +30,7 @@ fn settle(process: &Child, signal: Signal) {
     }
 }
 
-/// Waits until no thread of a process, or of the group that it leads, runs any more.
+/// Waits until no thread of a process, or of the group that it leads, is running.
 #[track_caller]
 fn wait_until_stopped(process: u32) {
     wait::until("the process to stop", wait::SOON, || {
@@ -56,7 +57,8 @@ fn members(leader: u32) -> Vec<String> {
         .collect()
 }
 
-/// One that has ended does.
+/// Returns whether all threads of a process are stopped. A process that has ended counts as
+/// stopped.
 fn stands_still(process: &str) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else {
         return true;
@@ -66,7 +68,8 @@ fn stands_still(process: &str) -> bool {
         .all(|state| matches!(state.as_str(), "T" | "Z" | "X"))
 }
 
-/// What `stat` says after the program's name, which may have blanks: state, parent, group.
+/// Returns a field of `stat` after the program's name, which can contain blanks: state, parent,
+/// group.
 fn field(directory: &Path, place: usize) -> Option<String> {
     let stat = fs::read_to_string(directory.join("stat")).ok()?;
     let (_, rest) = stat.rsplit_once(')')?;

@@ -3,23 +3,23 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a state that is due may take to show; generous, for machines that do other things too. Nothing else
-/// ends a wait that is in vain: no test may count on its being short.
+/// How long an expected state may take to appear; generous, for machines that do other work too. A failing wait always
+/// takes this long: no test may rely on its being short.
 pub const SOON: Duration = Duration::from_secs(180);
 
-/// Between two looks: a part of what has been waited, as who waits for long is not to be told at once, and a look costs
-/// something. At least, and at most.
+/// The pause between two polls is a fraction of the time waited so far, since a long wait need not be noticed
+/// immediately and polling costs something. It has a minimum and a maximum.
 const PAUSE: u32 = 4;
 const SHORTEST: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_millis(50);
 
-/// Polls until `probe` gives something, and fails the test with `what` when `limit` has passed.
+/// Polls until `probe` returns something, and fails the test with `what` once `limit` has passed.
 #[track_caller]
 pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Option<T>) -> T {
     until_told(limit, probe, || what.to_owned())
 }
 
-/// As [`until`], with a message that is made when the wait was in vain.
+/// Like [`until`], with a message that is built only if the wait fails.
 #[track_caller]
 pub fn until_told<T>(
     limit: Duration,
@@ -32,7 +32,7 @@ pub fn until_told<T>(
     found
 }
 
-/// As [`until`], with the last thing seen in the message when the wait was in vain.
+/// Like [`until`], with the last observed value in the message if the wait fails.
 #[track_caller]
 pub fn until_seen<T: std::fmt::Debug>(
     what: &str,
@@ -55,7 +55,7 @@ pub fn until_seen<T: std::fmt::Debug>(
     seen
 }
 
-/// Polls until `probe` gives something, or `limit` has passed.
+/// Polls until `probe` returns something or `limit` has passed.
 pub fn within<T>(limit: Duration, mut probe: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
     loop {

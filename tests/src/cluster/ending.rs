@@ -1,4 +1,4 @@
-//! The end of a cluster, good or bad.
+//! The end of a cluster, clean or not.
 
 use std::{fs, thread};
 
@@ -9,9 +9,9 @@ use crate::node::{self, Node};
 use crate::{built, docker};
 
 impl Cluster {
-    /// Stops all processes as an operator does and checks that nothing is left of them.
+    /// Stops all processes as an operator does and checks that none of them is left.
     pub fn stop(&mut self) {
-        // They need not wait for each other.
+        // All invokers are signalled first, so that they stop in parallel.
         for invoker in self.invokers.iter().filter_map(|it| it.node.as_ref()) {
             invoker.signal(Signal::TERM);
         }
@@ -26,7 +26,7 @@ impl Cluster {
         assert!(left.is_empty(), "containers outlive it: {left:#?}");
     }
 
-    /// Ends what a failed test leaves, so that it disturbs no other; checks nothing.
+    /// Cleans up after a failed test, so that it disturbs no other; checks nothing.
     fn sweep(&mut self) {
         for member in self.invokers.iter_mut().chain(&mut self.controllers) {
             if let Some(node) = member.node.take() {

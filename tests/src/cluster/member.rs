@@ -1,4 +1,4 @@
-//! One node of a cluster, in all its lives.
+//! One node of a cluster, across all its restarts.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,20 +14,20 @@ pub(super) struct Member {
     pub(super) account: Account,
     pub(super) clock: Option<Clock>,
     pub(super) arguments: Vec<String>,
-    /// Which distribution it is started of: the one under test where it is none.
+    /// The distribution it is started from; if none, the one under test.
     pub(super) distribution: Option<PathBuf>,
     pub(super) home: PathBuf,
     pub(super) data: PathBuf,
     pub(super) log: PathBuf,
     pub(super) node: Option<Node>,
-    /// Those of all its lives: what it starts is in them.
+    /// The session ids of all its runs, which contain the processes it starts.
     pub(super) sessions: Vec<u32>,
-    /// What it said when it was ready: for a controller the address of its API.
+    /// The line it printed when it was ready; for a controller, the address of its API.
     pub(super) ready: String,
 }
 
 impl Member {
-    /// One that does not run yet, with its data below `scratch`.
+    /// Creates a node that does not run yet, with its data below `scratch`.
     pub(super) fn new(
         scratch: &Path,
         name: String,
@@ -78,7 +78,7 @@ impl Member {
         self.ready = ready.unwrap_or_else(|said| panic!("{}: {said}", self.name));
     }
 
-    /// Whoever waits for something of it would wait in vain.
+    /// Fails the test if the node has ended: waiting for it would be in vain.
     #[track_caller]
     pub(super) fn assert_runs(&mut self) {
         let ended = self.node.as_mut().and_then(Node::ended);
@@ -91,7 +91,7 @@ impl Member {
         }
     }
 
-    /// Whether the others went on without it before it was ready.
+    /// Returns whether the other controllers went on without it before it was ready.
     #[track_caller]
     pub(super) fn is_left_behind(&mut self) -> bool {
         match self.node.as_mut().expect("it was started").ready() {

@@ -1,4 +1,4 @@
-//! A cluster of one's own: controllers and invokers as processes on random ports, to be faulted.
+//! A cluster for one test: controllers and invokers as processes on free ports, for fault injection.
 
 mod ending;
 mod member;
@@ -22,7 +22,7 @@ use crate::network::{Cable, Rift};
 use crate::{Api, built, node, patience, port, wait};
 use crate::{Postgres, postgres};
 
-/// A running cluster. Dropping it stops it and checks that nothing is left of it.
+/// A running cluster. Dropping it stops it and checks that nothing is left behind.
 #[derive(Debug)]
 pub struct Cluster {
     setup: Setup,
@@ -39,7 +39,7 @@ pub struct Cluster {
     s3: Option<S3Process>,
 }
 
-/// What the nodes of a cluster prove themselves by, in the data directory of the first controller.
+/// The file, in the data directory of the first controller, by which nodes of a cluster authenticate.
 const KEY: &str = "cluster.pem";
 
 impl Cluster {
@@ -57,7 +57,7 @@ impl Cluster {
             .iter()
             .map(|invoker| (*invoker, Cable::lay()))
             .collect();
-        // Who is on this machine must have an address that those on others reach.
+        // Nodes on this machine must have an address that those on other machines can reach.
         let here = cables
             .values()
             .next()
@@ -110,9 +110,9 @@ impl Cluster {
             let arguments = ["invoker", "--id", &id, "--slots", &slots, "--node", host];
             let driver = setup.others.get(&index).unwrap_or(&setup.driver);
             let driver = ["--driver", driver.name()];
-            // What runs can then be told from what is kept warm.
+            // Without pre-warmed containers, every running pack belongs to a flare or is kept warm after one.
             let cold = ["--set", "burst.invoker.prewarmed=0"];
-            // Containers of different invokers meet on a network of the operator's only.
+            // Containers of different invokers can reach each other only on an operator's network.
             let network = ["--set", "burst.invoker.docker.network=bridge"];
             let arguments = arguments
                 .into_iter()
@@ -166,7 +166,7 @@ impl Cluster {
         let (token, limit) = (&self.token, self.setup.limit);
         let mut members = self.controllers.iter_mut().chain(&mut self.invokers);
         if !self.setup.certified() {
-            // The first controller makes the key that all others need.
+            // The first controller creates the key that all others need.
             let first = members.next().expect("a cluster has a controller");
             first.spawn(token, limit);
             let key = first.data.join(KEY);
@@ -217,8 +217,9 @@ impl Cluster {
         );
     }
 
-    /// Waits for the same, and starts controllers again that end by themselves meanwhile, as whoever runs services does:
-    /// one that comes back while its former life is being given up may be taken for that.
+    /// Waits for the same, and restarts controllers that end by themselves in the meantime, as a service manager does.
+    /// A controller that comes back while the cluster is still removing its previous incarnation can be mistaken for
+    /// that.
     #[track_caller]
     pub fn all_up_again(&mut self) {
         wait::until("every invoker is up", node::START_LIMIT * 2, || {
@@ -263,7 +264,7 @@ impl Cluster {
             .collect()
     }
 
-    /// Deploys a program that is built already.
+    /// Deploys a program that is already built.
     #[track_caller]
     pub fn deploy(&self, name: &str) {
         let program = built::program(name);

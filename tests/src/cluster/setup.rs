@@ -1,4 +1,4 @@
-//! How a cluster is set up.
+//! The configuration of a test cluster.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::driver::Driver;
 use crate::patience;
 
-/// How a cluster is set up.
+/// The configuration of a test cluster.
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub(super) driver: Driver,
@@ -20,7 +20,7 @@ pub struct Setup {
     pub(super) clocks: bool,
     pub(super) rift: bool,
     pub(super) redis: bool,
-    /// Whether its database has on the disk what it says it has.
+    /// Whether its database flushes committed data to the disk.
     pub(super) flushes: bool,
     pub(super) flags: Vec<String>,
     pub(super) lines: String,
@@ -30,9 +30,9 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// One controller, four invokers of four slots, which find each other and part sooner than is needed where nobody
-    /// waits for that, and are patient with what starts on a busy machine. A cluster that lives longer than half an
-    /// hour is taken for hung and killed.
+    /// One controller and four invokers of four slots. They find each other and leave sooner than by default, as tests
+    /// wait for that, and have generous limits for whatever starts on a busy machine. A cluster that lives longer than
+    /// half an hour is considered hung and killed.
     pub fn new(driver: Driver) -> Self {
         let setup = Self::as_it_comes(driver);
         let setup = Self {
@@ -41,7 +41,7 @@ impl Setup {
         };
         let setup = setup
             .set("burst.cluster.found-after", "500ms")
-            // An invoker says hello with each, and leaves after two.
+            // An invoker says Hello at each interval, and leaves after two.
             .set_invokers("burst.invoker.heartbeat-interval", "250ms");
         let controllers = patience::REQUESTS.into_iter().chain([patience::START]);
         let setup = controllers.fold(setup, |setup, (key, value)| setup.set(key, value));
@@ -49,7 +49,7 @@ impl Setup {
         starts.fold(setup, |setup, (key, value)| setup.set_invokers(key, value))
     }
 
-    /// The same with all settings as users have them, but for how long a stop may take: for what is measured.
+    /// The same with the default settings, except for how long a stop may take: for measurements.
     pub fn as_it_comes(driver: Driver) -> Self {
         Self {
             driver,
@@ -71,37 +71,37 @@ impl Setup {
         }
     }
 
-    /// How many controllers. More than one share a PostgreSQL and an S3 server, which the cluster brings.
+    /// Sets the number of controllers. Several ones share a PostgreSQL and an S3 server, which the cluster starts.
     pub fn controllers(mut self, count: usize) -> Self {
         self.controllers = count;
         self
     }
 
-    /// How many invokers.
+    /// Sets the number of invokers.
     pub fn invokers(mut self, count: usize) -> Self {
         self.invokers = count;
         self
     }
 
-    /// Another driver for an invoker.
+    /// Uses another driver for an invoker.
     pub fn driver_of(mut self, invoker: usize, driver: Driver) -> Self {
         self.others.insert(invoker, driver);
         self
     }
 
-    /// All nodes are root's.
+    /// Runs all nodes as root.
     pub fn as_root(mut self) -> Self {
         self.rooted = true;
         self
     }
 
-    /// How many workers each invoker runs at once.
+    /// Sets the number of workers that each invoker runs at once.
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;
         self
     }
 
-    /// Puts an invoker on a machine of its own, which can be cut off.
+    /// Puts an invoker on a separate machine, which can be cut off.
     pub fn remote(mut self, invoker: usize) -> Self {
         self.remote.push(invoker);
         self
@@ -113,47 +113,47 @@ impl Setup {
         self
     }
 
-    /// Lets a rift open between the controllers.
+    /// Allows a rift between the controllers.
     pub fn rift(mut self) -> Self {
         self.rift = true;
         self
     }
 
-    /// Brings a Redis server, as the backend `redis-list`.
+    /// Starts a Redis server, as the backend `redis-list`.
     pub fn redis(mut self) -> Self {
         self.redis = true;
         self
     }
 
-    /// A setting of the controllers.
+    /// Sets a setting of the controllers.
     pub fn set(mut self, key: &str, value: &str) -> Self {
         self.flags
             .extend(["--set".to_owned(), format!("{key}={value}")]);
         self
     }
 
-    /// A line of the configuration file of several controllers, for what is no setting of Burst's own.
+    /// Adds a line to the configuration file shared by several controllers, for settings that are not Burst's own.
     pub fn line(mut self, line: &str) -> Self {
         self.lines += line;
         self.lines.push('\n');
         self
     }
 
-    /// A setting of the invokers.
+    /// Sets a setting of the invokers.
     pub fn set_invokers(mut self, key: &str, value: &str) -> Self {
         self.invoker_flags
             .extend(["--set".to_owned(), format!("{key}={value}")]);
         self
     }
 
-    /// All nodes are of this distribution, which may be another release's, until that is
+    /// Starts all nodes from this distribution, which can be another release's, until it is
     /// [changed](super::Cluster::set_distribution).
     pub fn distribution(mut self, distribution: Option<PathBuf>) -> Self {
         self.distribution = distribution;
         self
     }
 
-    /// Whether nodes have certificates of an authority in place of a key they share.
+    /// Returns whether nodes have certificates from an authority instead of a shared key.
     pub(super) fn certified(&self) -> bool {
         self.flags
             .iter()

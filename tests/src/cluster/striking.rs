@@ -1,4 +1,4 @@
-//! What a test does to the nodes of a cluster.
+//! Faults and operations that a test applies to the nodes of a cluster.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::{Postgres, Redis, S3Process};
 use crate::{node, wait};
 
 impl Cluster {
-    /// What is started from now on is of this distribution: of the one under test where it is none.
+    /// Starts nodes from this distribution from now on; if none, from the one under test.
     pub fn set_distribution(&mut self, distribution: Option<PathBuf>) {
         for member in self.controllers.iter_mut().chain(&mut self.invokers) {
             member.distribution.clone_from(&distribution);
@@ -62,14 +62,14 @@ impl Cluster {
             .for_each(|index| self.await_controller(*index));
     }
 
-    /// Starts a controller again on its old data, and does not wait until it is ready.
+    /// Starts a controller again on its old data, without waiting until it is ready.
     #[track_caller]
     pub fn begin_controller(&mut self, index: usize) {
         self.controllers[index].spawn(&self.token, self.setup.limit);
     }
 
-    /// Waits until a controller that was started is ready. The others may take it for lost while it comes up on a
-    /// busy machine: it ends then, and is started again, as its unit would.
+    /// Waits until a controller that was started is ready. While it comes up on a busy machine the others may consider
+    /// it lost: it then ends, and is started again, as its unit would do.
     #[track_caller]
     pub fn await_controller(&mut self, index: usize) {
         for _ in 0..2 {
@@ -92,12 +92,12 @@ impl Cluster {
         node.unwrap().signal(signal);
     }
 
-    /// Sets the clock of an invoker so many seconds ahead, in a cluster with [`clocks`](Setup::clocks).
+    /// Sets the clock of an invoker this many seconds ahead, in a cluster with [`clocks`](Setup::clocks).
     pub fn set_invoker_clock(&self, index: usize, ahead: i64) {
         self.invokers[index].clock.as_ref().unwrap().set(ahead);
     }
 
-    /// As [`set_invoker_clock`](Self::set_invoker_clock), of a controller.
+    /// Like [`set_invoker_clock`](Self::set_invoker_clock), for a controller.
     pub fn set_controller_clock(&self, index: usize, ahead: i64) {
         self.controllers[index].clock.as_ref().unwrap().set(ahead);
     }
@@ -127,7 +127,7 @@ impl Cluster {
         self.postgres.as_mut().expect("it has one")
     }
 
-    /// The server of the buckets of a cluster with several controllers.
+    /// The S3 server of a cluster with several controllers.
     #[track_caller]
     pub fn bucket(&self) -> &S3Process {
         self.s3.as_ref().expect("it has one")

@@ -1,4 +1,4 @@
-//! What a test sees of a cluster beside its API.
+//! What a test can observe of a cluster besides its API.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::processes::{self, Process};
 use crate::{docker, node};
 
 impl Cluster {
-    /// All that a controller has logged, in each of its lives.
+    /// Everything that a controller has logged, across all its restarts.
     pub fn controller_log(&self, index: usize) -> String {
         node::said(&self.controllers[index].data.join("logs/burst.log"))
     }
@@ -23,7 +23,7 @@ impl Cluster {
         self.redis.as_ref().map(Redis::keys).unwrap_or_default()
     }
 
-    /// Which controller has the scheduler, as the epochs they logged tell.
+    /// The controller that runs the scheduler, according to the epochs they logged.
     pub fn scheduler(&self) -> usize {
         let all = 0..self.controllers.len();
         all.max_by_key(|index| self.epoch_of(*index)).unwrap()
@@ -35,7 +35,7 @@ impl Cluster {
         all.filter_map(|index| self.epoch_of(index)).max().unwrap()
     }
 
-    /// That of a controller's last scheduler.
+    /// The epoch of the last scheduler in a controller.
     fn epoch_of(&self, index: usize) -> Option<u64> {
         const BEGINS: &str = "the scheduler begins here, epoch ";
         let log = self.controller_log(index);
@@ -50,17 +50,17 @@ impl Cluster {
         &self.cables[&invoker]
     }
 
-    /// Where an invoker keeps its data.
+    /// The data directory of an invoker.
     pub fn invoker_data(&self, index: usize) -> &Path {
         &self.invokers[index].data
     }
 
-    /// The file by which nodes prove that they are of this cluster.
+    /// The file by which nodes prove that they belong to this cluster.
     pub fn key(&self) -> PathBuf {
         self.controllers[0].data.join(KEY)
     }
 
-    /// Where the first controller is reached by other nodes.
+    /// The address at which other nodes reach the first controller.
     pub fn seed(&self) -> &str {
         &self.seeds[0]
     }
@@ -72,17 +72,17 @@ impl Cluster {
         members.filter_map(pid).collect()
     }
 
-    /// A directory for the test's own files, gone with the cluster.
+    /// A directory for the test's own files, removed with the cluster.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
     }
 
-    /// What packs are.
+    /// The driver of its packs.
     pub fn driver(&self) -> Driver {
         self.setup.driver
     }
 
-    /// Slots of all invokers that run.
+    /// The slots of all running invokers.
     pub fn slots(&self) -> u32 {
         let running = self.invokers.iter().filter(|i| i.node.is_some()).count();
         u32::try_from(running).unwrap() * self.setup.slots
@@ -96,7 +96,8 @@ impl Cluster {
             .collect();
         members()
             .flat_map(|member| &member.sessions)
-            // Who has the id of a former life now is a stranger: it is given again once nobody is left in it.
+            // A process whose id is that of an earlier session is a stranger: the kernel reuses such an id only once
+            // the session is empty.
             .filter(|session| nodes.contains(session) || !processes::lives(**session))
             .flat_map(|session| {
                 processes::of_platform(Some(*session), &self.token, self.scratch.path())
@@ -105,16 +106,17 @@ impl Cluster {
             .collect()
     }
 
-    /// Users' programs in packs of this invoker that are processes and have workers: warm ones have none.
+    /// Users' programs in this invoker's packs, if they are processes and have workers; warm ones have none.
     pub fn working(&self, invoker: usize) -> BTreeSet<Process> {
         let member = &self.invokers[invoker];
-        // By its directory: the token is that of the whole cluster.
+        // By its directory: the whole cluster shares the token.
         let data = member.data.to_str().unwrap();
         let all = processes::of_platform(None, data, &member.data);
         all.into_iter().filter(|p| workers(p.pid) > 0).collect()
     }
 
-    /// The runtime of this invoker's pack that has the most workers now, of those that are processes and have some.
+    /// The runtime of the pack of this invoker that has the most workers now; only packs that are processes and have
+    /// workers count.
     pub fn busiest_runtime(&self, invoker: usize) -> Option<Process> {
         let programs = self.working(invoker);
         let workers_under = |runtime: &Process| -> usize {
@@ -142,7 +144,7 @@ impl Cluster {
     }
 }
 
-/// How many workers a user's program runs at the moment.
+/// Returns how many workers a user's program is running.
 fn workers(pid: u32) -> usize {
     let threads = processes::threads(pid);
     let of_workers = threads.iter().filter(|name| name.starts_with("worker-"));

@@ -1,4 +1,4 @@
-//! What must be true of records, whatever broke.
+//! What must be true of activation records, whatever failed.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,13 +13,13 @@ use super::{Accepted, Callee, Sent};
 use crate::api::told;
 use crate::{Api, wait};
 
-/// Longer than anything an invocation waits for: slots, its time-out, that of a lost invoker, its record's lease.
+/// Longer than anything an invocation waits for: slots, its timeout, the timeout of a lost invoker, its record's lease.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// The longest page of a list.
+/// The maximum page length of a list.
 const PAGE: u32 = 200;
 
-/// All records, once everything has ended.
+/// All records, read once everything has ended.
 #[derive(Debug)]
 pub struct Ledger {
     records: BTreeMap<String, Value>,
@@ -27,7 +27,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Waits until all that was accepted has ended, and the list has each record once, as many as the platform counts.
+    /// Waits until everything that was accepted has ended, and the list has each record once and as many as the
+    /// platform counts.
     #[track_caller]
     pub fn read(api: &Api, sent: &Sent, runs: &Path) -> Self {
         let open: BTreeSet<&str> = sent.accepted.iter().map(|it| it.id.as_str()).collect();
@@ -46,7 +47,7 @@ impl Ledger {
                 format!("without a record: {ways:?}; going on: {going_on:#?}")
             },
         );
-        // Calls that got no answer may still come to an end.
+        // Calls that got no answer may still be running.
         let (listed, counted) = wait::until_seen(
             "the list has each record once",
             LIMIT,
@@ -71,9 +72,9 @@ impl Ledger {
         }
     }
 
-    /// Each accepted call has one record, which says what the call was told. There are no more records than calls, a
-    /// number succeeds once at most, what a sequence or a trigger names is there, and no action has run twice for a
-    /// call.
+    /// Checks that each accepted call has one record, which agrees with the answer to the call; that there are no more
+    /// records than calls; that a number succeeds at most once; that the records which a sequence or a trigger names
+    /// exist; and that no action has run twice for one call.
     #[track_caller]
     pub fn holds(&self, sent: &Sent) {
         assert!(sent.wrong.is_empty(), "{:#?}", sent.wrong);
@@ -130,7 +131,7 @@ impl Ledger {
         );
     }
 
-    /// What the records say of calls of an action whose program never began: their results.
+    /// The results in the records of calls of an action whose program never began.
     pub fn never_begun(&self, sent: &Sent) -> Vec<&Value> {
         let unrun = |call: &&Accepted| {
             matches!(call.callee, Callee::Python | Callee::Rust)
@@ -153,7 +154,7 @@ impl Ledger {
             .collect()
     }
 
-    /// How many there are of each, and how they ended.
+    /// The number of records by name and outcome.
     pub fn ends(&self) -> BTreeMap<String, usize> {
         let mut ends = BTreeMap::new();
         for record in self.records.values() {
@@ -173,7 +174,7 @@ impl Ledger {
     }
 }
 
-/// All records, page after page.
+/// Returns all records, page by page.
 #[track_caller]
 fn list(api: &Api) -> Vec<Value> {
     let pages = (0..).map(|page| {
@@ -194,7 +195,7 @@ fn id(record: &Value) -> String {
     record["activationId"].as_str().unwrap().to_owned()
 }
 
-/// The records that a sequence's or a trigger's names.
+/// The records that the record of a sequence or a trigger names.
 fn parts(callee: Callee, record: &Value) -> Vec<String> {
     let lines = record["logs"].as_array().into_iter().flatten();
     let lines = lines.filter_map(|line| line.as_str());
@@ -208,7 +209,7 @@ fn parts(callee: Callee, record: &Value) -> Vec<String> {
     }
 }
 
-/// How often each action has begun for each number.
+/// Returns how often each action has begun for each number.
 #[track_caller]
 fn noted(runs: &Path) -> BTreeMap<(String, u64), usize> {
     let text = fs::read_to_string(runs).unwrap();
@@ -222,7 +223,7 @@ fn noted(runs: &Path) -> BTreeMap<(String, u64), usize> {
     counts
 }
 
-/// Flares that wait or run, one of each state.
+/// Flares that wait or run, at most one of each state.
 #[track_caller]
 fn going_on(api: &Api) -> Vec<FlareSummary> {
     let states = [

@@ -1,5 +1,5 @@
-//! Invocations of actions that keep coming, by themselves, in a sequence and by a trigger, whatever breaks meanwhile:
-//! each that was accepted is to end in one record, and no action to run twice for one call.
+//! A continuous stream of invocations of actions, directly, in a sequence and by a trigger, while faults occur: each
+//! accepted one must end in one record, and no action may run twice for one call.
 
 mod ledger;
 mod stream;
@@ -15,7 +15,7 @@ pub use self::ledger::Ledger;
 pub use self::stream::{Accepted, Pace, Sent, Stream};
 use crate::{Api, account, built};
 
-/// The twin of `tests/programs/counted`.
+/// The counterpart of `tests/programs/counted`.
 const PYTHON: &str = "
 import os, time
 
@@ -30,12 +30,12 @@ def main(args):
 /// How many milliseconds an action takes.
 const MILLIS: u64 = 50;
 
-/// What can be called.
+/// The things that can be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Callee {
     /// The action in Python.
     Python,
-    /// The one in Rust.
+    /// The action in Rust.
     Rust,
     /// A sequence of both.
     Sequence,
@@ -44,7 +44,7 @@ pub enum Callee {
 }
 
 impl Callee {
-    /// Below the namespace.
+    /// The path below the namespace.
     pub fn path(self) -> &'static str {
         match self {
             Self::Python => "actions/python",
@@ -54,19 +54,19 @@ impl Callee {
         }
     }
 
-    /// Of its own record.
+    /// The name in its own record.
     pub fn name(self) -> &'static str {
         self.path().split_once('/').unwrap().1
     }
 
-    /// Whether a call of it may run this action.
+    /// Returns whether a call of it can run this action.
     pub fn runs(self, action: Self) -> bool {
         self == action || matches!(self, Self::Sequence | Self::Fire)
     }
 }
 
-/// Stores actions, sequence, trigger and rules. What runs is noted in a file, which is given, and which packs that are
-/// processes reach.
+/// Stores the actions, the sequence, the trigger and the rules. Runs are recorded in the returned file, which only
+/// packs that are processes can reach.
 #[track_caller]
 pub fn deploy(api: &Api, directory: &Path) -> PathBuf {
     let runs = directory.join("runs");

@@ -1,4 +1,4 @@
-//! Clients that call one after the other, and note what was accepted.
+//! Clients that make one call after another and record what was accepted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,39 +14,39 @@ use serde_json::{Value, json};
 use super::Callee;
 use crate::Api;
 
-/// The header of an answer that has an activation.
+/// The header of an answer that refers to an activation.
 const ID: &str = "X-OpenWhisk-Activation-Id";
 
 /// A call that was accepted.
 #[derive(Debug, Clone)]
 pub struct Accepted {
-    /// Of its record.
+    /// The id of its record.
     pub id: String,
     /// Its number.
     pub n: u64,
-    /// What was called.
+    /// The thing that was called.
     pub callee: Callee,
-    /// How it ended, as the call was answered, if it waited for that: the record's `response`.
+    /// The outcome in the answer to the call, if it waited for that: the record's `response`.
     pub told: Option<Value>,
 }
 
-/// What came of the calls.
+/// The outcome of the calls.
 #[derive(Debug, Default)]
 pub struct Sent {
-    /// What was accepted.
+    /// The accepted calls.
     pub accepted: Vec<Accepted>,
-    /// How many were sent of each, be they accepted or not.
+    /// The number of calls sent, accepted or not, by callee.
     pub calls: BTreeMap<Callee, usize>,
-    /// What was refused, by status and sentence.
+    /// The number of refused calls, by status and sentence.
     pub refused: BTreeMap<String, usize>,
-    /// How many got no answer.
+    /// The number of calls without an answer.
     pub unanswered: usize,
-    /// Answers that nobody may be given.
+    /// Answers that must never occur.
     pub wrong: Vec<String>,
 }
 
 impl Sent {
-    /// In a few lines, for people.
+    /// A summary in a few lines, for people.
     pub fn summary(&self) -> String {
         format!(
             "{} accepted of {:?}, {} unanswered, refused: {:#?}",
@@ -57,7 +57,7 @@ impl Sent {
         )
     }
 
-    /// The same with another client's.
+    /// Merges it with another client's.
     pub fn and(mut self, other: Self) -> Self {
         self.accepted.extend(other.accepted);
         self.wrong.extend(other.wrong);
@@ -72,16 +72,16 @@ impl Sent {
     }
 }
 
-/// How calls come.
+/// The load that the clients generate.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// Clients, each with one call at a time.
+    /// The number of clients, each with one call at a time.
     pub clients: u64,
-    /// A client's longest pause between two.
+    /// A client's longest pause between two calls.
     pub pause: Duration,
 }
 
-/// Calls under way. Dropping it stops them, too.
+/// A running stream of calls. Dropping it stops it.
 #[derive(Debug)]
 pub struct Stream {
     shared: Arc<Shared>,
@@ -97,8 +97,7 @@ struct Shared {
 }
 
 impl Stream {
-    /// Sends calls to the APIs in turn until it is stopped. What they are is up to the seed; what becomes of them is
-    /// not.
+    /// Sends calls to the APIs in turn until it is stopped. The seed determines the calls, not their outcome.
     pub fn start(apis: &[Api], seed: u64, pace: Pace) -> Self {
         let shared = Arc::new(Shared::default());
         let client = |number| {
@@ -117,17 +116,17 @@ impl Stream {
         }
     }
 
-    /// How many were accepted so far.
+    /// How many calls have been accepted so far.
     pub fn accepted(&self) -> usize {
         self.shared.accepted.load(Ordering::Relaxed)
     }
 
-    /// How many were refused so far.
+    /// How many calls have been refused so far.
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::Relaxed)
     }
 
-    /// Stops it and gives what came of it.
+    /// Stops it and returns the outcome.
     pub fn stop(mut self) -> Sent {
         self.shared.stop.store(true, Ordering::Relaxed);
         let all = self

@@ -1,4 +1,4 @@
-//! The flares that see a fault, and what becomes of each.
+//! The flares that experience a fault, and the outcome of each.
 
 use std::fmt;
 use std::thread::{self, JoinHandle};
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::strikes::Case;
 
-/// How long a flare that runs takes by itself, and one that waits or is new.
+/// How long a running flare takes without faults, and a queued or new one, in milliseconds.
 const LONG: u64 = 8_000;
 const SHORT: u64 = 1_000;
-/// What a flare may take in all, whatever the fault: then it hangs.
+/// How long a flare may take in total, whatever the fault; if longer, it hangs.
 const LIMIT: Duration = Duration::from_secs(150);
 
-/// What a flare is when the fault comes.
+/// The state of a flare when the fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
     #[serde(rename = "running")]
@@ -31,29 +31,29 @@ pub(crate) enum Kind {
     New,
 }
 
-/// What became of a flare.
+/// The outcome of a flare.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) fault: String,
     pub(crate) run: u32,
     pub(crate) flare: Kind,
-    /// The state it ended in, or what a client was told in its place.
+    /// The state it ended in, or the error that the client got instead.
     pub(crate) end: String,
     pub(crate) kind: Option<String>,
     pub(crate) message: Option<String>,
     pub(crate) attempts: u32,
-    /// How often the worker has begun that began most often.
+    /// How often the worker that began most often has begun.
     pub(crate) begun: usize,
-    /// From the first request to the answer that it is accepted.
+    /// From the first request to the answer that the flare is accepted.
     pub(crate) accepted_seconds: f64,
-    /// From then until its end is seen.
+    /// From then until its end is observed.
     pub(crate) seconds: f64,
-    /// Processes that wanted to run, in the minute before.
+    /// The system's load average over the minute before.
     pub(crate) load: f64,
 }
 
 impl Row {
-    /// Lost, without an end or a reason, or run more often than it was tried.
+    /// Returns whether the flare was lost, ended without a reason, or ran more often than it was tried.
     pub(crate) fn is_bad(&self) -> bool {
         let ended = match self.end.as_str() {
             "succeeded" => self.kind.is_none() && self.begun >= 1,
@@ -93,8 +93,8 @@ impl Work {
         Self { runs, next: 1 }
     }
 
-    /// Two flares that fill the cluster with a pack of each on every invoker, one that waits behind them, and one that
-    /// comes during the fault.
+    /// Runs two flares that fill the cluster with a pack of each on every invoker, one that waits behind them, and one
+    /// that arrives during the fault.
     pub(crate) fn through(&mut self, cluster: &mut Cluster, case: &Case, run: u32) -> Vec<Row> {
         let spread = |work: &mut Self, size: u32| {
             let order = work.order(case, size).millis(LONG);
@@ -103,7 +103,7 @@ impl Work {
         let running = spread(self, 12);
         let retried = spread(self, 6).option("retries", 1);
         let load = load();
-        // One after the other: packs of four leave room for those of two, and not the other way round.
+        // One after another: packs of four leave room for those of two, but not vice versa.
         let mut watched = vec![self.watch(cluster, Kind::Running, running.clone())];
         self.begun(&running);
         watched.push(self.watch(cluster, Kind::Retried, retried.clone()));
@@ -160,7 +160,7 @@ impl Work {
         Order::new(self.next - 1, size).option("backend", case.backend)
     }
 
-    /// A client that starts a flare and sees it to its end.
+    /// Starts a client that starts a flare and waits for its end.
     fn watch(&self, cluster: &Cluster, kind: Kind, order: Order) -> JoinHandle<Seen> {
         let mut client = Patient::new(cluster.apis(), 0);
         let runs = self.runs.clone();
@@ -186,7 +186,7 @@ impl Work {
     }
 }
 
-/// What a client saw; what went wrong is a sentence.
+/// What a client observed; errors are sentences.
 struct Seen {
     kind: Kind,
     order: Order,
@@ -195,7 +195,7 @@ struct Seen {
     ended: Duration,
 }
 
-/// Waits until it stands in the queue.
+/// Waits until a flare is queued.
 fn is_queued(cluster: &Cluster) {
     let look = || {
         let flares = cluster

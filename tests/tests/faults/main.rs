@@ -1,11 +1,11 @@
-//! What each fault does to flares that run, that wait and that are new: `make faults`, which writes
+//! What each fault does to running, waiting and new flares: `make faults`, which writes
 //! `benchmarks/results/faults/faults.csv` and from it the page `docs/operations/faults.md`.
 //!
-//! `BURST_FAULT_RUNS` says how often each fault is struck, each time on a cluster of its own: two controllers, three
-//! invokers, PostgreSQL, a bucket and Redis; `BURST_FAULT_CLUSTERS` how many of these there are at a time, and
-//! `BURST_FAULTS` parts of the names of those faults that are wanted, with `|`
-//! between: the rows of the others stay as they are. With no runs the page is made anew. What went wrong is a row of the table like all else; that a flare is lost,
-//! hangs or runs twice fails the test in the end.
+//! `BURST_FAULT_RUNS` sets how often each fault is applied, each time on a separate cluster: two controllers, three
+//! invokers, PostgreSQL, a bucket and Redis. `BURST_FAULT_CLUSTERS` sets how many of these run at a time.
+//! `BURST_FAULTS` selects faults by parts of their names, separated by `|`; the rows of the others stay unchanged. With
+//! no runs, only the page is written again. A failed flare is a row of the table like any other; a flare that is lost,
+//! hangs or runs twice fails the test at the end.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod flares;
@@ -22,17 +22,17 @@ use burst_tests::{Cluster, Driver, counted};
 use self::flares::{Row, Work};
 use self::strikes::Case;
 
-/// The invoker on a machine of its own.
+/// The invoker on a separate machine.
 const REMOTE: usize = 1;
 const INVOKERS: usize = 3;
-/// Of each invoker: a pack of four and one of two fill it.
+/// The slots of each invoker: a pack of four and one of two fill it.
 const SLOTS: u32 = 6;
 
 #[test]
 fn what_each_fault_does_to_flares() {
     let runs: Vec<u32> = (1..=number("BURST_FAULT_RUNS")).collect();
     let only = setting("BURST_FAULTS").unwrap_or_default();
-    // What is not struck keeps its rows: with no runs all do.
+    // Faults that are not applied keep their rows: with no runs, all do.
     let wanted =
         |case: &Case| !runs.is_empty() && only.split('|').any(|part| case.name.contains(part));
     let cases: Vec<Case> = strikes::all().into_iter().filter(wanted).collect();
@@ -51,7 +51,7 @@ fn what_each_fault_does_to_flares() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
-/// All faults on one cluster, one after the other.
+/// Applies all faults to one cluster, one after another.
 fn strike_all(run: u32, cases: &[Case], rows: &Mutex<Vec<Row>>) {
     let setup = Setup::as_it_comes(Driver::Process)
         .controllers(2)
@@ -68,7 +68,7 @@ fn strike_all(run: u32, cases: &[Case], rows: &Mutex<Vec<Row>>) {
         let mut rows = rows.lock().unwrap();
         rows.extend(seen);
         rows.sort_by_key(|row| row.run);
-        // What there is so far is kept, should the rest fail.
+        // The rows so far are kept in case a later fault fails the test.
         page::write(&rows);
     }
 }

@@ -1,4 +1,4 @@
-//! The rows as a file, and as the page that operators read.
+//! Writes the rows to a file, and the page that operators read.
 
 use std::fmt::Write;
 use std::fs;
@@ -11,21 +11,22 @@ use crate::strikes::{self, Case};
 
 const HEAD: &str = "# What happens when\n\n\
     What faults do to flares on a cluster of two controllers, three invokers of six slots, PostgreSQL, a bucket and \
-    Redis, as `make faults` saw it: each fault with what it did in run after run, on one machine with two processors \
-    ([all rows](../../benchmarks/results/faults/faults.csv)). Two flares run when it comes, of eight seconds each, \
-    with packs on every invoker: one as it is, one with `--retries 1`. A third waits for slots, a fourth is submitted \
-    right after the fault has begun, each of one second. The client asks again, another controller too, by its \
-    `Idempotency-Key`, while it gets no answer or a 503 with `Retry-After`.\n\n\
-    Seconds are from a flare's acceptance to its end as the client saw it; the row `nothing` is what to compare with. \
-    `in` says how long the new one waited to be accepted, where that was more than a second. On a \
-    machine so busy that a take-over takes longer than `burst.invokers.contact-timeout`, 25 s (it was seen at a load of \
-    40), the end of the scheduler's controller ends what runs, too.\n\n";
+    Redis, as measured by `make faults`: each fault with its effects in run after run, on one machine with two \
+    processors ([all rows](../../benchmarks/results/faults/faults.csv)). When the fault strikes, two flares of eight \
+    seconds each are running, with packs on every invoker: one without retries, one with `--retries 1`. A third \
+    flare waits for slots, and a fourth is submitted right after the fault has begun; these two take one second \
+    each. While the client gets no answer, or a 503 with `Retry-After`, it repeats its request with the same \
+    `Idempotency-Key`, at either controller.\n\n\
+    Seconds are from a flare's acceptance to its end as the client saw it; compare them with the row `nothing`. `in` \
+    is how long the new flare waited to be accepted, if that was more than a second. On a machine so busy that a \
+    take-over takes longer than `burst.invokers.contact-timeout`, 25 s (seen at a load of 40), the running flares \
+    end with the scheduler's controller.\n\n";
 
 fn file() -> PathBuf {
     built::repository().join("benchmarks/results/faults/faults.csv")
 }
 
-/// The rows of faults that are not struck this time, as they were written before.
+/// The previously written rows of faults that are not applied this time.
 pub(crate) fn others(struck: &[Case]) -> Vec<Row> {
     let Ok(mut file) = csv::Reader::from_path(file()) else {
         return Vec::new();
@@ -39,7 +40,7 @@ fn page() -> PathBuf {
     built::repository().join("docs/operations/faults.md")
 }
 
-/// Writes both.
+/// Writes both files.
 pub(crate) fn write(rows: &[Row]) {
     fs::create_dir_all(file().parent().unwrap()).unwrap();
     let mut file = csv::Writer::from_path(file()).unwrap();
@@ -87,7 +88,7 @@ fn text(rows: &[Row]) -> String {
     page
 }
 
-/// How the same flare ended in each run: an end that is the same is said once.
+/// How the same flare ended in each run: identical outcomes are listed once.
 fn ends(rows: &[&Row]) -> String {
     let mut told: Vec<(String, Vec<String>)> = Vec::new();
     for row in rows {

@@ -1,4 +1,4 @@
-//! The faults, how long each lasts, and how it is mended.
+//! The faults, how long each lasts, and how it is repaired.
 
 use std::thread;
 use std::time::Duration;
@@ -8,19 +8,19 @@ use rustix::process::Signal;
 
 use crate::REMOTE;
 
-/// What ends a fault.
+/// Repairs a fault.
 pub(crate) type Mend = Box<dyn FnOnce(&mut Cluster)>;
 
 /// A fault.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    /// What carries the messages of its flares.
+    /// The backend that carries the messages of its flares.
     pub(crate) backend: &'static str,
     strike: fn(&mut Cluster) -> Mend,
 }
 
 impl Case {
-    /// Breaks it.
+    /// Applies the fault.
     pub(crate) fn strike(&self, cluster: &mut Cluster) -> Mend {
         (self.strike)(cluster)
     }
@@ -34,7 +34,7 @@ impl Case {
     }
 }
 
-/// All of them, and first none.
+/// All faults, preceded by a case without one.
 pub(crate) fn all() -> Vec<Case> {
     vec![
         Case::new("nothing", |_| Box::new(|_| ())),
@@ -138,7 +138,8 @@ fn cut(cluster: &Cluster, seconds: u64) -> Mend {
     lasting(seconds, |cluster| cluster.cable(REMOTE).mend())
 }
 
-/// The length of a fault is part of it, nothing is synchronised by it.
+/// A repair after the length of the fault, which is part of the fault; nothing is synchronised by
+/// it.
 fn lasting(seconds: u64, mend: impl FnOnce(&mut Cluster) + 'static) -> Mend {
     Box::new(move |cluster| {
         thread::sleep(Duration::from_secs(seconds));

@@ -1,4 +1,4 @@
-//! Clients that start flares one after the other, see each to its end, and check what came of it.
+//! Clients that start flares one after another, wait for the end of each, and check the outcome.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +16,10 @@ use rand::{RngExt, SeedableRng};
 /// How often a flare of which no worker has begun is placed.
 const MOST_STARTS: u32 = 3;
 const CLIENTS: u64 = 8;
-/// What a flare may take in all: its own seconds, its turn, and hand-overs on its way.
+/// How long a flare may take in total: its own seconds, its wait, and hand-overs during it.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// How a flare is to end.
+/// The expected end of a flare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum End {
     Succeeded,
@@ -27,7 +27,7 @@ enum End {
     Cancelled,
 }
 
-/// Clients at work.
+/// The running clients.
 pub(crate) struct Clients {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Told>>,
@@ -40,7 +40,7 @@ struct Shared {
     next: AtomicU64,
 }
 
-/// What clients have seen.
+/// What the clients have observed.
 #[derive(Default)]
 pub(crate) struct Told {
     flares: Vec<(Order, End)>,
@@ -51,7 +51,8 @@ pub(crate) struct Told {
 }
 
 impl Clients {
-    /// Starts them; they ask all of these. What they ask for is up to the seed, which number a flare has is not.
+    /// Starts clients that ask all of these APIs. The seed determines their requests, but not which number a flare
+    /// gets.
     pub(crate) fn start(apis: &[Api], runs: &Runs, seed: u64) -> Self {
         let shared = Arc::new(Shared::default());
         let client = |number| {
@@ -73,12 +74,12 @@ impl Clients {
         }
     }
 
-    /// Whether anything is wrong already.
+    /// Returns whether anything has already gone wrong.
     pub(crate) fn has_failed(&self) -> bool {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Lets each of them see its flare to the end.
+    /// Stops after each client has waited for the end of its flare.
     pub(crate) fn stop(mut self) -> Told {
         self.shared.stop.store(true, Ordering::Relaxed);
         let threads = self.threads.drain(..);
@@ -103,7 +104,7 @@ impl Told {
         self
     }
 
-    /// Nothing is wrong, and each worker has run once; once at most, where the flare was cancelled.
+    /// Checks that nothing went wrong and that each worker ran once, or at most once if its flare was cancelled.
     #[track_caller]
     pub(crate) fn holds(&self, runs: &Runs) {
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
@@ -162,8 +163,8 @@ impl Client {
         self.told.longest_answer = self.patient.longest;
     }
 
-    /// Most succeed, within moments or within seconds, of one pack or of several; some put out more than stands in the
-    /// database.
+    /// Chooses a flare. Most succeed, within moments or within seconds, in one pack or several; some put out more than
+    /// is stored in the database.
     fn order(&mut self) -> (Order, End) {
         let number = 1 + self.shared.next.fetch_add(1, Ordering::Relaxed);
         let size = self.random.random_range(1..=4);
@@ -188,7 +189,7 @@ impl Client {
         }
     }
 
-    /// What is wrong with what comes of it, if anything is.
+    /// Runs a flare; the error describes what is wrong with its outcome.
     fn flare(&mut self, order: &Order, end: End) -> Result<(), String> {
         let blocking = end != End::Cancelled && self.random.random_range(0..4) == 0;
         let id = self.patient.start(order, &self.runs, blocking)?;
@@ -197,7 +198,7 @@ impl Client {
             self.patient.cancel(&id)?;
         }
         let flare = self.patient.ended(&id, LIMIT)?;
-        // One that had its slots and no pack yet is placed anew. That nothing ran twice shows by its traces.
+        // A flare that had its slots but no pack yet is placed again. The recorded runs show that nothing ran twice.
         if flare.attempt > MOST_STARTS {
             return Err(format!("nobody asked for so many attempts: {flare:#?}"));
         }

@@ -1,4 +1,5 @@
-//! A group goes on when the scheduler changes its controller, with what runs on it and what waits for it.
+//! A group continues when the scheduler moves to another controller, with the flares that run on it and those that wait
+//! for it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +13,7 @@ use super::{begins_again, two};
 
 const SIZE: u32 = 10;
 
-/// A group of packs of two workers, on more than one machine.
+/// A group with packs of two workers, on more than one machine.
 struct Opened {
     id: String,
 }
@@ -94,10 +95,10 @@ fn a_group_goes_on_with_what_runs_and_what_waits() {
     fs::write(&over, "").unwrap();
     let held = cluster.api().ended(&running);
     assert_eq!(held.state, "succeeded", "{held:#?}");
-    // Its workers have found what they had left before.
+    // Its workers have found the state they left before.
     assert_eq!(counted(&cluster, &waiting), (2, processes.clone()));
 
-    // It rests while the scheduler changes once more.
+    // It is idle while the scheduler changes once more.
     cluster.start_controllers(&[scheduler]);
     let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
     cluster.stop_controller(scheduler);

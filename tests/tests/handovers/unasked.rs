@@ -1,4 +1,4 @@
-//! What no client asks for again is not lost when controllers go: steps of a sequence, the actions of rules, and calls
+//! Work that no client retries is not lost when controllers end: steps of a sequence, the actions of rules, and calls
 //! whose clients have given no key.
 
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{LIMIT, two};
 
-/// Notes that it runs, and ends once a file is there if it is given one.
+/// Records that it runs, and ends once a file exists if it is given one.
 const ADD: &str = "
 import os, time
 
@@ -27,7 +27,7 @@ def main(args):
 
 #[test]
 fn steps_of_sequences_actions_of_rules_and_calls_are_begun_while_nobody_schedules() {
-    // Twice as long is asked again, and a busy machine takes its time to have another scheduler.
+    // The platform retries for twice this time, and a busy machine needs a while to have another scheduler.
     let mut cluster = Cluster::start(two().set("burst.scheduler.ask-timeout", "40s"));
     let runs = create(&cluster);
     let scheduler = cluster.scheduler();
@@ -71,11 +71,11 @@ fn a_sequence_ends_before_its_controller_does() {
         let said = asked.send(request).json["process"].clone();
         (said != "ok").then(|| assert_eq!(said, "it is about to stop"))
     });
-    // It serves on: with nothing that goes on it would be gone.
+    // It still serves requests: it would have ended if nothing were running.
     let query = GetActionQuery::default();
     asked.client().get_action("add", &query).unwrap();
     fs::write(&over, "").unwrap();
-    // It has been told already; this waits for its end.
+    // It has already been signalled; this waits for its end.
     cluster.stop_controller(leaving);
     let api = cluster.api_of(1 - leaving);
     let told = read_json(api.client().get_activation(&sequence));
@@ -83,14 +83,15 @@ fn a_sequence_ends_before_its_controller_does() {
     assert_eq!(ran_times(&runs), 2);
 }
 
-/// By path, as the client would give a key.
+/// Begins a call of a path with a plain request: the client would add a key.
 #[track_caller]
 fn begin(api: &Api, path: &str, payload: &Value) -> String {
     let begun: Value = api.post(path, payload).expect(202);
     begun["activationId"].as_str().unwrap().to_owned()
 }
 
-/// An action, a sequence of it and itself, and a trigger by which it runs. Gives where its runs are noted.
+/// Creates an action, a sequence that runs it twice, and a trigger that fires it. Returns the file in which its runs
+/// are recorded.
 #[track_caller]
 fn create(cluster: &Cluster) -> PathBuf {
     let runs = cluster.scratch().join("runs");

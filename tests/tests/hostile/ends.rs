@@ -1,11 +1,11 @@
-//! How a program begins and ends, or does not.
+//! How a program begins and ends, or fails to.
 
 use serde_json::json;
 
 use super::frames::{DIED, say, started, succeeded};
 use super::script::{Ends, Script, honest, script, within};
 
-/// Programs that do not come to an end, or come to it in another way.
+/// Programs that do not end, or end in an unusual way.
 pub fn unending() -> Vec<Script> {
     let hang = json!({"do": "hang"});
     let done = say(&succeeded(0, &json!("done")));
@@ -79,7 +79,7 @@ pub fn unending() -> Vec<Script> {
     ]
 }
 
-/// What a program does before it is up, or in place of it.
+/// What a program does before it is up, or instead of coming up.
 pub fn before() -> Vec<Script> {
     let stillborn = Ends::Badly(&["start-failed"]);
     let before = |name, ends, deeds| within(name, ends, json!([])).before(deeds);

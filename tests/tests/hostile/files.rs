@@ -1,10 +1,10 @@
-//! Files, where a pack may write and where it may not.
+//! Files, in places where a pack can write and in places where it cannot.
 
 use serde_json::{Value, json};
 
 use super::script::{Ends, Script, refused, within};
 
-/// Leaves something, for the next flare to find.
+/// A script that leaves something for the next flare to find.
 fn leaves(name: &'static str, deed: &Value) -> Script {
     within(name, Ends::Well, json!([deed])).in_containers()
 }

@@ -1,14 +1,14 @@
-//! What a program can say to the runtime that cannot be understood.
+//! Frames from a program that the runtime cannot understand.
 
 use serde_json::{Value, json};
 
 use super::script::{Ends, Script, script, within};
 
-/// What the platform says of a program that cannot be understood.
+/// The kinds of failure that the platform reports for a program that it cannot understand.
 pub const BROKE: &[&str] = &["internal", "error", "exit"];
-/// What a program may be said to have failed of when it says so itself.
+/// The kinds of failure that a program can report about itself.
 pub const OWN: &[&str] = &["error", "panic", "internal", "start-failed"];
-/// How a process ends that said nothing.
+/// The kinds of failure of a process that ends without a report.
 pub const DIED: &[&str] = &["exit", "signal", "abort", "internal", "error"];
 
 /// Events, as programs send them.
@@ -28,7 +28,7 @@ pub fn say(frame: &Value) -> Value {
     json!({"do": "say", "frame": frame})
 }
 
-/// Once begun, it says this and nothing more.
+/// A script that begins, sends this frame, and then nothing more.
 fn only(name: &'static str, ends: Ends, frame: &Value) -> Script {
     let steps = json!([{"do": "begin"}, say(frame), {"do": "hang"}]);
     let script = script(name, ends, steps);
@@ -38,7 +38,7 @@ fn only(name: &'static str, ends: Ends, frame: &Value) -> Script {
     }
 }
 
-/// Frames that are none.
+/// Invalid frames.
 pub fn scripts() -> Vec<Script> {
     let broke = Ends::Badly(BROKE);
     let hang = json!({"do": "hang"});

@@ -1,11 +1,12 @@
-//! What the kernel keeps for processes. It counts much of it by user: packs that are processes share one, with the
-//! platform; containers must not.
+//! Kernel resources of processes. The kernel accounts for many of them by user: packs that are processes share one with
+//! the platform; containers must not.
 
 use serde_json::{Value, json};
 
 use super::script::{Ends, Script, within};
 
-/// Takes so much of a kind as it can, keeps it while the others must go on, and after its flare.
+/// A script that takes as much of a resource as it can, and keeps it while the others must go on and after its own
+/// flare.
 fn takes(name: &'static str, deed: &Value) -> Script {
     within(
         name,

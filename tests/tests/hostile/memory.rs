@@ -1,4 +1,4 @@
-//! Memory of every kind. A worker's pack may have 128 MiB, and something on top.
+//! Memory of every kind. A worker's pack has 128 MiB, and a little on top.
 
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Programs that do their worst, each as data: a script that `tests/programs/hostile` plays. After each of them the
-//! other tenant's flare goes on, the next flare on the same pack has all to itself, and invoker and controller are as
-//! they were.
+//! other tenant's flare still runs, the next flare on the same pack has it all to itself, and invoker and controller
+//! are unchanged.
 
 mod ends;
 mod files;
@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 
 use script::{Script, honest};
 
-/// Those that need no backend's server.
+/// The scripts that need no backend's server.
 fn scripts() -> Vec<Script> {
     let all = [
         frames::scripts(),
@@ -161,7 +161,7 @@ fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Scrip
     assert_eq!(look(), Vec::<String>::new());
 }
 
-/// The kernel keeps whom containers look for in one table for all of them.
+/// The kernel keeps the neighbours that containers look for in one table for all of them.
 #[test]
 fn scanning_for_all_addresses_keeps_nobody_from_being_found() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
@@ -183,7 +183,7 @@ fn scanning_for_all_addresses_keeps_nobody_from_being_found() {
     tenants.first.api().try_cancel(&attack);
 }
 
-/// A program can read all that it is told.
+/// A program can read everything that it is given.
 #[test]
 fn the_servers_administrator_is_not_told_to_programs() {
     let backends = Backend::all("127.0.0.1");

@@ -1,5 +1,5 @@
-//! Connections to those who do not expect them. The neighbour's runtime and its packs' endpoints, the other packs of
-//! the flare, the pack's own runtime, the host, and what clouds have for their machines.
+//! Connections to parties that do not expect them: the neighbour's runtime and the endpoints of its packs, the other
+//! packs of the flare, the pack's own runtime, the host, and the metadata services of clouds.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ fn lonely(name: &'static str, deed: &Value) -> Script {
     within(name, Ends::Somehow, json!([deed])).timeout(10_000)
 }
 
-/// At whom nobody but its own may arrive; packs that are processes are all on one machine.
+/// Connects to a party that only its own packs may reach; packs that are processes all share one machine.
 fn kept_out(name: &'static str, deed: &Value) -> Script {
     lonely(name, deed)
         .noted(deed_of(deed), none)

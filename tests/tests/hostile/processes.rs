@@ -104,7 +104,7 @@ pub fn scripts() -> Vec<Script> {
             ]),
         )
         .timeout(1_500)
-        // A process may kill whatever else is its user's; where it is alone it may not.
+        // A process can kill anything of the same user; one with a user of its own cannot.
         .in_containers(),
         within(
             "stop the runtime",

@@ -1,4 +1,4 @@
-//! RabbitMQ, where a flare has a user and a virtual host of its own.
+//! RabbitMQ, on which each flare has a user and a virtual host of its own.
 
 use burst_tests::rabbitmq::USER;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::script::Script;
 use super::servers::{all, forbidden, played};
 
-/// Whom the server lets in nowhere: it says so, or hangs up.
+/// A script that the server must let in nowhere: it reports that, or closes the connection.
 fn kept_out(name: &'static str, deed: Value) -> Script {
     let mut deed = deed;
     deed["do"] = json!("amqp");
@@ -27,7 +27,7 @@ fn methods(name: &'static str, methods: &Value) -> Script {
     played(name, &json!({"do": "amqp", "methods": methods}))
 }
 
-/// For a server whose management API is at this address.
+/// The scripts for a server whose management API is at this address.
 pub fn scripts(management: &str) -> Vec<Script> {
     let declare = json!({"method": "declare", "queue": "left"});
     let asked = |name, requests: Value| {
@@ -117,7 +117,7 @@ pub fn scripts(management: &str) -> Vec<Script> {
             "a hundred connections to the queues",
             &json!({"do": "amqp", "connections": 100, "methods": [], "millis": 300}),
         )
-        // Each pack may have eight.
+        // Each pack can have eight.
         .noted("amqp", |came| came.to_string().contains("NOT_ALLOWED")),
         noise("noise at the queues", "\u{ff}\u{0}noise\r\n", 10_000, 50),
         noise(

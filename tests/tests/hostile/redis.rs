@@ -1,11 +1,11 @@
-//! Redis, where a flare has a user of its own.
+//! Redis, on which each flare has a user of its own.
 
 use serde_json::{Value, json};
 
 use super::script::Script;
 use super::servers::{all, played};
 
-/// Commands, each of which the server must refuse; the flare's own user knows no others' keys.
+/// Commands that the server must all refuse; the flare's own user has no access to others' keys.
 fn refused(name: &'static str, commands: &Value) -> Script {
     played(name, &json!({"do": "redis", "commands": commands}))
         .noted("redis", |came| all(came, |answer| answer.starts_with('-')))

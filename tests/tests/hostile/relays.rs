@@ -1,12 +1,12 @@
-//! What stands between a sandbox and its server: connections that take all there are, that say nothing to its end, and
-//! to what else is where the server is.
+//! The relay between a sandbox and its server: connections that take up all it has, that send nothing until the end,
+//! and that go to other services at the server's address.
 
 use serde_json::{Value, json};
 
 use super::script::Script;
 use super::servers::played;
 
-/// The server itself.
+/// Whether only the server itself was reached.
 fn one(came: &Value) -> bool {
     came == 1
 }

@@ -1,17 +1,18 @@
-//! S3, where a flare has no account: what it asks for is signed where the platform's is.
+//! S3, on which a flare has no account: its requests are signed outside, where the platform's
+//! account is.
 
 use serde_json::{Value, json};
 
 use super::script::Script;
 use super::servers::{all, forbidden, played};
 
-/// Questions, each as method and object, none of which may be signed.
+/// Requests, each a method and an object, none of which may be signed.
 fn unsigned(name: &'static str, questions: &Value) -> Script {
     played(name, &json!({"do": "sign", "questions": questions}))
         .noted("sign", |came| all(came, |answer| answer.starts_with('-')))
 }
 
-/// What is signed for one object, used otherwise.
+/// A signature for one object, misused for something else.
 fn misused(name: &'static str, deed: &Value) -> Script {
     let mut deed = deed.clone();
     deed["do"] = json!("object");
@@ -19,7 +20,7 @@ fn misused(name: &'static str, deed: &Value) -> Script {
     played(name, &deed).noted("object", |came| came == 403)
 }
 
-/// For a service at this address, and the platform's bucket there.
+/// The scripts for a service at this address, with the platform's bucket.
 pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
     let bucket = format!("/{bucket}");
     let noise = |name, text: &str, times: u32, connections: u32| {
@@ -61,7 +62,7 @@ pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
             ]),
         ),
         played("the signers of others", &json!({"do": "others-signers"}))
-            // In a container there is nobody else.
+            // In a container no other signer exists.
             .noted("others-signers", |came| {
                 came == &json!([]) || all(came, |answer| !answer.is_empty())
             }),

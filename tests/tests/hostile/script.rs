@@ -1,9 +1,9 @@
-//! What a hostile program does, and what must come of it.
+//! What a hostile program does, and the outcome that it must have.
 
 use burst_tests::Neighbour;
 use serde_json::{Value, json};
 
-/// MiB of a worker.
+/// The memory of a worker, in MiB.
 const MEMORY: u32 = 128;
 
 /// How the flare of a hostile program must end.
@@ -11,40 +11,40 @@ const MEMORY: u32 = 128;
 pub enum Ends {
     /// It succeeds.
     Well,
-    /// It fails, and one of these kinds says why.
+    /// It fails, with one of these kinds of failure.
     Badly(&'static [&'static str]),
-    /// At its time-out.
+    /// It ends at its timeout.
     Late,
-    /// In whatever way, as long as it does.
+    /// It ends in any way.
     Somehow,
 }
 
-/// What a step of the first worker must have come to.
+/// The name of a step of the first worker, and a check of its outcome.
 pub type Noted = (&'static str, fn(&Value) -> bool);
 
-/// Milliseconds that whoever is to end by itself may take, on a machine with much else to do.
+/// Milliseconds that a flare may take to end by itself, on a machine with much else to do.
 const PATIENCE: u64 = 240_000;
 
-/// One attack. Its flare has one worker, 128 MiB and five seconds unless it says otherwise, or [`PATIENCE`] where it is
-/// to end by itself.
+/// One attack. Its flare has one worker, 128 MiB and a timeout of five seconds unless set otherwise, or [`PATIENCE`] if
+/// it should end by itself.
 #[derive(Debug, Clone)]
 pub struct Script {
     pub name: &'static str,
-    /// What the program plays before it says hello, as part of its package.
+    /// What the program plays before it sends its hello, as part of its package.
     pub before: Option<Value>,
     /// What each worker plays.
     pub steps: Vec<Value>,
     pub ends: Ends,
     pub timeout: u64,
-    /// Where it makes sense: a pack that is a process shares the machine with everybody.
+    /// Only for isolated packs: a pack that is a process shares the machine with everybody.
     pub isolated: bool,
-    /// Where all that a pack has is counted for it: by control groups, and for a user of its own. The sandboxes of an
-    /// ordinary user have neither (SECURITY.md).
+    /// Only if all resources of a pack are accounted to it: by control groups, and to a user of its own. The sandboxes
+    /// of an ordinary user have neither (SECURITY.md).
     pub counted: bool,
     pub noted: Option<Noted>,
-    /// Something is left that would use processors.
+    /// Something is left behind that would use processor time.
     pub busy: bool,
-    /// What it does to its own process goes with the process.
+    /// Its effects on its own process end with that process.
     pub spoiled: bool,
 }
 
@@ -53,7 +53,7 @@ pub fn within(name: &'static str, ends: Ends, deeds: Value) -> Script {
     script(name, ends, honest(deeds))
 }
 
-/// A script of one worker that says all by itself.
+/// A script of one worker that sends all events by itself.
 pub fn script(name: &'static str, ends: Ends, steps: Value) -> Script {
     Script {
         name,
@@ -82,19 +82,19 @@ pub fn honest(deeds: Value) -> Value {
 }
 
 impl Script {
-    /// With a package of its own, that plays this before it is up.
+    /// Gives it a package of its own, which plays this before it is up.
     pub fn before(mut self, steps: Value) -> Self {
         self.before = Some(steps);
         self
     }
 
-    /// With another worker, in another pack, that plays this.
+    /// Adds another worker, in another pack, that plays this.
     pub fn and(mut self, steps: Value) -> Self {
         self.steps.push(steps);
         self
     }
 
-    /// And when its flare has ended, this, a moment later: then the pack is idle, or has been given up.
+    /// Adds deeds for a moment after its flare has ended, when the pack is idle or has been given up.
     pub fn then(mut self, deeds: Value) -> Self {
         let after = deeds.as_array().into_iter().flatten();
         if let Some(steps) = self.steps[0].as_array_mut() {
@@ -104,7 +104,7 @@ impl Script {
         self
     }
 
-    /// And right behind the end of its flare, this.
+    /// Adds deeds immediately after the end of its flare.
     pub fn behind(mut self, deeds: Value) -> Self {
         if let Some(steps) = self.steps[0].as_array_mut() {
             steps.extend(deeds.as_array().into_iter().flatten().cloned());
@@ -154,7 +154,7 @@ impl Script {
             "timeout": self.timeout})
     }
 
-    /// The request of the flare after it, on the same packs if they are still there.
+    /// The request of the flare after it, on the same packs if they still exist.
     pub fn next(&self) -> Value {
         let looks = json!({"steps": honest(json!([{"do": "look"}]))});
         let inputs = vec![looks; self.steps.len()];
@@ -163,12 +163,12 @@ impl Script {
     }
 }
 
-/// Whether a step was refused, and not done.
+/// Returns whether a step was refused, and not done.
 pub fn refused(came: &Value) -> bool {
     came["refused"].is_string()
 }
 
-/// Whether nobody let it in: it counted none.
+/// Returns whether nobody accepted its connections: it counted none.
 pub fn none(came: &Value) -> bool {
     came == 0 || came[0] == 0 || refused(came)
 }

@@ -1,5 +1,5 @@
-//! What concerns every server that carries the messages of everybody's flares: the flare's account there is taken
-//! away, and what it has left, however the flare ends.
+//! Attacks that concern every server that carries messages of all flares: the flare's account there is removed, with
+//! everything it has left, however the flare ends.
 
 use serde_json::{Value, json};
 
@@ -7,12 +7,12 @@ use super::script::{Ends, Script, honest, refused, script, within};
 
 const DIED: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
 
-/// Two packs, as others have no server.
+/// A script with two packs, as a flare with a single pack uses no server.
 pub fn played(name: &'static str, deed: &Value) -> Script {
     within(name, Ends::Well, json!([deed])).and(honest(json!([])))
 }
 
-/// Whether each of a list of answers is as it must be; there must be some.
+/// Returns whether every answer in a non-empty list satisfies `good`.
 pub fn all(came: &Value, good: fn(&str) -> bool) -> bool {
     let answers = came.as_array().filter(|answers| !answers.is_empty());
     answers.is_some_and(|answers| {
@@ -22,7 +22,7 @@ pub fn all(came: &Value, good: fn(&str) -> bool) -> bool {
     })
 }
 
-/// Statuses of HTTP, all of which refuse.
+/// Returns whether all HTTP statuses in a non-empty list are refusals.
 pub fn forbidden(came: &Value) -> bool {
     let statuses = came.as_array().filter(|statuses| !statuses.is_empty());
     statuses.is_some_and(|statuses| {
@@ -32,7 +32,7 @@ pub fn forbidden(came: &Value) -> bool {
     })
 }
 
-/// Flares that end in other ways than well, after they have been given an account.
+/// Flares that do not end well, after they have been given an account.
 pub fn scripts() -> Vec<Script> {
     let hang = json!({"do": "hang"});
     let account = json!({"do": "backend-address"});

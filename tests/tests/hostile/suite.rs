@@ -1,5 +1,5 @@
-//! Plays scripts on one platform, and looks after each of them at what must have gone on: the neighbour, the next
-//! flare on the pack, the invoker, the controller.
+//! Plays scripts on one platform, and checks after each of them that everything else still works: the neighbour, the
+//! next flare on the pack, the invoker, the controller.
 
 use std::fs;
 use std::net::TcpListener;
@@ -14,38 +14,38 @@ use serde_json::{Value, json};
 use super::script::{Ends, Script};
 
 const NAME: &str = "hostile";
-/// Of programs that do something before they are up.
+/// The name of programs that do something before they are up.
 const BEFORE: &str = "hostile-before";
 const SLOTS: u32 = 8;
-/// Longer than any script's flare may take, with what ends it.
+/// Longer than any script's flare can take, including its clean-up.
 const LIMIT: Duration = Duration::from_secs(300);
-/// Longer than all scripts take where other work goes on.
+/// Longer than all scripts take beside other work.
 const LIFETIME: Duration = Duration::from_secs(7200);
-/// How long a pack is watched that should be doing nothing, and for how many milliseconds it may be at work meanwhile: the
-/// runtime takes some 200 to stop it. Who was longer at it is watched once more and for longer, as on a busy machine the
-/// runtime may have its turn late.
+/// How long a pack that should be idle is watched, and for how many milliseconds it may work in that time: the runtime
+/// takes some 200 to stop it. A pack that worked longer is watched once more and for longer, as the runtime may be
+/// scheduled late on a busy machine.
 const WATCHES: [(Duration, u64); 2] = [
     (Duration::from_secs(1), 500),
     (Duration::from_secs(4), 1_500),
 ];
-/// After so long another neighbour is taken: each lives for ten minutes.
+/// After this time another neighbour is started: each lives for ten minutes.
 const NEIGHBOURHOOD: Duration = Duration::from_secs(240);
-/// Of what is found, so much is told.
+/// The maximum length of a reported finding.
 const TOLD: usize = 400;
-/// The JVM's threads and descriptors may grow by so many, as its pools fill.
+/// How much the JVM's threads and descriptors may grow, as its pools fill.
 const GROWTH: usize = 60;
-/// Marks of a worker: its own, and the platform's.
+/// The marks of a worker: its own, and the platform's.
 const PHASES: usize = 1000 + 10;
 
-/// What was wrong, by script.
+/// The faults found, by script.
 type Wrongs = Vec<(&'static str, Vec<String>)>;
 
-/// Of a platform that scripts are played on.
+/// The settings of a platform that scripts are played on.
 pub fn settings(driver: Driver) -> Settings {
     Settings::new(driver).slots(SLOTS).limit(LIFETIME)
 }
 
-/// Plays all scripts that make sense with the driver; `HOSTILE` may name one, or a part of its name.
+/// Plays all scripts that apply to the driver; `HOSTILE` can select some by a part of their name.
 #[track_caller]
 pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
     let tenants = Tenants::two(platform);
@@ -118,7 +118,7 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
     );
 }
 
-/// The attack's own flare ends, as it must.
+/// Checks that the attack's own flare ends as it must.
 fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) {
     let name = script.before.as_ref().map_or(NAME, |before| {
         let program = fs::read(built::program(NAME)).unwrap();
@@ -157,7 +157,7 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
             wrong.push(format!("`{step}` came to {came:?}"));
         }
     }
-    // Whatever they hold, they can be had.
+    // Whatever the result and the logs hold, they can be read.
     for what in ["result", "logs"] {
         api.length(&format!("flares/{id}/{what}"));
     }
@@ -167,13 +167,13 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
     }
 }
 
-/// What a step came to, in an output of the program.
+/// The outcome of a step, from an output of the program.
 fn noted(output: &Value, step: &str) -> Option<Value> {
     let steps = output["noted"].as_array()?.iter();
     steps.rev().find_map(|noted| noted.get(step)).cloned()
 }
 
-/// A flare that has been waited for, at its end, if that comes.
+/// Waits until a flare has ended; none if it does not end in time.
 fn ended(api: &Api, flare: Flare) -> Option<Flare> {
     wait::within(LIMIT, || {
         let flare = api.status(&flare.flare_id);
@@ -181,7 +181,8 @@ fn ended(api: &Api, flare: Flare) -> Option<Flare> {
     })
 }
 
-/// The next flare gets its own outputs, and finds nothing of the one before, which was at rest until then.
+/// Checks that the next flare gets its own outputs and finds nothing of the previous one, whose pack was idle until
+/// then.
 fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
     if !script.busy {
         finds_nothing(api, driver, script, wrong);
@@ -198,7 +199,8 @@ fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
     wrong.push(format!("its pack was at work for {worked} ms"));
 }
 
-/// One flare more, which is its own and finds nothing; for how many milliseconds its pack was at work before it.
+/// Runs another flare, which must get its own outputs and find nothing; returns for how many milliseconds its pack had
+/// worked before it.
 fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) -> u64 {
     let flare = api.flare_and_wait(NAME, &script.next());
     let id = flare.flare_id.clone();
@@ -218,7 +220,7 @@ fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<Str
         }
         let found = noted(&output, "look").unwrap_or_default();
         let empty = |what: &str| found[what].as_array().is_some_and(Vec::is_empty);
-        // A pack that is not shut in shares directories and the kernel's tables with all of its user.
+        // A pack that is not isolated shares directories and the kernel's tables with all packs of its user.
         let mut places = ["files", "shared", "package", "kept"].into_iter();
         let shared = !driver.isolates() || places.all(empty);
         let alone = empty("processes") && empty("lacks");
@@ -232,7 +234,7 @@ fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<Str
     worked
 }
 
-/// Ends the script's packs where they cannot be as they were: the next flare does not answer for it.
+/// Ends the script's packs if they cannot be unchanged, so that the next flare is not blamed for it.
 fn forget(api: &Api, script: &Script) {
     let mut request = script.next();
     for input in request["params"].as_array_mut().into_iter().flatten() {
@@ -241,7 +243,7 @@ fn forget(api: &Api, script: &Script) {
     ended(api, api.flare_and_wait(NAME, &request));
 }
 
-/// The invoker is up and has its slots back.
+/// Checks that the invoker is up and has its slots back.
 fn invoker(api: &Api, wrong: &mut Vec<String>) {
     let good = || {
         let invokers = api.invokers();
@@ -254,22 +256,22 @@ fn invoker(api: &Api, wrong: &mut Vec<String>) {
     }
 }
 
-/// None of the platform's processes is left without one that started it.
+/// Checks that every process of the platform still has the parent that started it.
 fn orphans(platform: &Platform, wrong: &mut Vec<String>) {
     let all = platform.processes();
     for process in &all {
         let parent = processes::parent(process.pid);
-        // It may have ended meanwhile.
+        // It may have ended in the meantime.
         let known = parent.is_none_or(|parent| all.iter().any(|other| other.pid == parent));
         if process.pid != platform.pid() && !known {
             wrong.push(format!("an orphan is left: {process:?}"));
-            // No other script answers for it.
+            // Killed, so that no other script is blamed for it.
             node::kill(process.pid);
         }
     }
 }
 
-/// What the JVM of a platform has.
+/// What the JVM of a platform holds.
 #[derive(Debug)]
 struct Held {
     threads: usize,

@@ -1,11 +1,11 @@
-//! What a program can say to the runtime, and on its standard streams, that is not true.
+//! False claims of a program, to the runtime and on its standard streams.
 
 use serde_json::json;
 
 use super::frames::{BROKE, DIED, OWN, ended, say, started, succeeded};
 use super::script::{Ends, Script, honest, script, within};
 
-/// Frames that are well-formed and wrong.
+/// Frames that are well-formed but false.
 pub fn scripts() -> Vec<Script> {
     let own = |output: &str| say(&succeeded(0, &json!(output)));
     let failed = |kind: &str| {

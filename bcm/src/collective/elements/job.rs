@@ -7,31 +7,31 @@ use crate::number::{Number, Reducer};
 
 /// Elements a thread takes at a time.
 const SLICE: usize = 16 << 10;
-/// Bytes of the result that are worked on at a time: half of a core's first cache.
+/// Bytes of the result that are worked on at a time: half of a core's first-level cache.
 const TILE: usize = 16 << 10;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Job<E> {
-    /// The result, made in the place of the first vector: its pointer, length and capacity.
+    /// The result, computed in place in the first vector: its pointer, length and capacity.
     into: *mut E,
     length: usize,
     capacity: usize,
     parts: Vec<Vec<E>>,
     reducer: Reducer,
-    /// First element nobody has taken yet.
+    /// The first element that no thread has taken yet.
     next: AtomicUsize,
 }
 
-// SAFETY: the pointer, the only field that is not `Send` by itself, is to a vector that nobody else has: `new` takes it
-// by value, and it is given back or dropped once. Its elements are `Send`, as all numbers are.
+// SAFETY: the pointer, the only field that is not `Send` by itself, points to a vector that nothing else refers to:
+// `new` takes it by value, and it is given back or dropped once. Its elements are `Send`, as all numbers are.
 unsafe impl<E: Number> Send for Job<E> {}
 // SAFETY: threads that share a job write to disjoint slices of the result, as `next` deals them
 // out, and only read the other vectors.
 unsafe impl<E: Number> Sync for Job<E> {}
 
 impl<E: Number> Job<E> {
-    /// Vectors of the same length.
+    /// Creates a job from vectors of the same length.
     pub(super) fn new(into: Vec<E>, parts: Vec<Vec<E>>, reducer: Reducer) -> Self {
         let mut into = ManuallyDrop::new(into);
         debug_assert!(parts.iter().all(|part| part.len() == into.len()));
@@ -45,7 +45,7 @@ impl<E: Number> Job<E> {
         }
     }
 
-    /// Combines slices until none is left that nobody has taken.
+    /// Combines slices until all have been taken.
     pub(super) fn work(&self) {
         let tile = (TILE / size_of::<E>()).max(1);
         loop {
@@ -64,13 +64,13 @@ impl<E: Number> Job<E> {
         }
     }
 
-    /// The result and the other vectors, when all threads are done.
+    /// Returns the result and the other vectors, once all threads are done.
     pub(super) fn into_vectors(mut self) -> (Vec<E>, Vec<Vec<E>>) {
         let parts = std::mem::take(&mut self.parts);
         (self.take(), parts)
     }
 
-    /// The vector `into` points to; an empty one is left in its place.
+    /// Takes the vector that `into` points to, leaving an empty one in its place.
     fn take(&mut self) -> Vec<E> {
         let mut empty = ManuallyDrop::new(Vec::new());
         let into = std::mem::replace(&mut self.into, empty.as_mut_ptr());

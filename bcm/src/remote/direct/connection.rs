@@ -11,11 +11,11 @@ use super::socket;
 use crate::error::Error;
 use crate::remote::Frame;
 
-/// Fewest and most connections per peer: two at least, so that a small message finds one while a
-/// chunk of a large one is being written.
+/// The fewest and most connections per peer: at least two, so that a small message finds one while
+/// a chunk of a large one is being written.
 pub(super) const CONNECTIONS: (usize, usize) = (2, 4);
 
-/// How often a blocked write looks whether it should go on.
+/// How often a blocked write checks whether to continue.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Why a frame was not written.
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) enum WriteError {
     /// The caller's time was up.
     GivenUp(Error),
-    /// The connection is of no use.
+    /// The connection is broken.
     Broken(ConnectionError),
 }
 
@@ -54,8 +54,8 @@ impl Connection {
         Ok(Self { stream })
     }
 
-    /// Writes header and payload without copying them together. `interrupt` is asked from time to
-    /// time while the peer does not read. After an error the connection is of no use.
+    /// Writes header and payload without copying them together. Calls `interrupt` from time to time
+    /// while the peer does not read. After an error the connection is unusable.
     pub(super) fn write(
         &mut self,
         frame: &Frame<'_>,
@@ -64,7 +64,7 @@ impl Connection {
         let header = frame.header.encode();
         let mut slices = [IoSlice::new(&header), IoSlice::new(frame.payload)];
         let mut left = &mut slices[..];
-        // Empty slices at the front would make a write of nothing look like the end.
+        // Empty slices at the front would make a write of nothing look like end of file.
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
             match self.stream.write_vectored(left) {

@@ -1,4 +1,4 @@
-//! Why a connection from or to a pack is of no use.
+//! Why a connection from or to a pack is unusable.
 
 use std::io;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::pack_id::PackId;
 use crate::wire::WireError;
 
-/// See the module's documentation. Whether its pack is lost is for the watch to judge.
+/// See the module's documentation. Whether the pack is lost is for the watch to judge.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(super) enum ConnectionError {
     #[error("{}", Error::NotStarted)]
@@ -34,7 +34,7 @@ pub(super) enum ConnectionError {
 }
 
 impl ConnectionError {
-    /// As what an operation towards this pack fails with.
+    /// The error that an operation on this pack fails with.
     pub(super) fn towards(self, pack: PackId) -> Error {
         match self {
             Self::NotStarted => Error::NotStarted,

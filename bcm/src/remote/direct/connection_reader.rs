@@ -1,9 +1,9 @@
-//! The reading end of one connection, which any thread with time may drive.
+//! The reading end of one connection, which any free thread may drive.
 //!
-//! A worker that waits for a message reads it from the socket itself, without blocking: that
-//! spares two wake-ups, of the reading thread and by it. The reading thread ([`super::reader`])
-//! reads when no worker does. While workers are at it, it only looks in from time to time, and it
-//! is called back by the last one that leaves ([`super::reader_election`]).
+//! A worker that waits for a message reads it from the socket itself, without blocking: that saves
+//! waking the reading thread, and being woken by it. The reading thread ([`super::reader`]) reads
+//! when no worker does. While workers read, it only checks from time to time, and the last worker
+//! that leaves calls it back ([`super::reader_election`]).
 
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
@@ -24,7 +24,7 @@ use crate::pack_id::PackId;
 use crate::remote::inbox::{Chunk, Inbox, PayloadTarget};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
-/// Steps the reading thread takes on a connection before it looks at the others.
+/// The steps the reading thread takes on a connection before it turns to the others.
 const TURN: usize = 64;
 
 /// See the module's documentation.
@@ -32,13 +32,13 @@ const TURN: usize = 64;
 pub(super) struct ConnectionReader {
     stream: Socket,
     pack: PackId,
-    /// Which of all connections it is.
+    /// Its number among all connections.
     number: u64,
     state: Mutex<ReadState>,
-    /// A worker has read here since the reading thread last looked.
+    /// Whether a worker has read here since the reading thread last checked.
     read_by_worker: AtomicBool,
     pub(super) election: ReaderElection,
-    /// The reading thread leaves the connection to workers.
+    /// Whether the reading thread leaves the connection to workers.
     left_to_workers: AtomicBool,
     membership: Arc<Membership>,
     reading: Arc<ReaderShared>,
@@ -46,11 +46,11 @@ pub(super) struct ConnectionReader {
 
 #[derive(Debug)]
 struct ReadState {
-    /// Of the present flare. What comes of an older one is dropped.
+    /// The current flare's. Frames of older flares are dropped.
     inbox: Arc<Inbox>,
     /// The beginning of a header.
     kept: Vec<u8>,
-    /// Something has come.
+    /// Whether anything has ever arrived.
     used: bool,
     stage: Stage,
 }
@@ -71,11 +71,11 @@ enum Stage {
     Ended(ConnectionError),
 }
 
-/// What has become of the reading thread's turn.
+/// The outcome of the reading thread's turn.
 #[derive(Debug)]
 pub(super) enum Turn {
     Taken,
-    /// A worker has it.
+    /// A worker is reading.
     Left,
     Ended(ConnectionError),
 }
@@ -83,14 +83,14 @@ pub(super) enum Turn {
 /// How far one step got.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// A message or a part of one is there.
+    /// A message or a part of one has been read.
     Forward,
-    /// Nothing more has come yet, or nothing will.
+    /// Nothing more has arrived yet, or nothing more will.
     Stuck,
 }
 
 impl ConnectionReader {
-    /// The stream must not block; all frames must come from this pack.
+    /// The stream must be non-blocking; all frames must come from this pack.
     pub(super) fn new(
         stream: Socket,
         (pack, number): (PackId, u64),
@@ -123,13 +123,13 @@ impl ConnectionReader {
         self.number
     }
 
-    /// The next flare begins: what is read from now on is for its inbox.
+    /// The next flare begins: everything read from now on is for its inbox.
     pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
         self.state.lock().inbox = Arc::clone(inbox);
     }
 
-    /// A worker reads what has come, unless someone else does. Never blocks; `true` when
-    /// something has come.
+    /// Reads whatever has arrived, for a worker, unless another thread does. Never blocks; `true`
+    /// if something has arrived.
     pub(super) fn progress(&self) -> bool {
         if !self.read_by_worker.load(Ordering::Relaxed) {
             self.read_by_worker.store(true, Ordering::Relaxed);
@@ -138,8 +138,8 @@ impl ConnectionReader {
         state.is_some_and(|state| self.read_on(state))
     }
 
-    /// A worker that slept on the connection reads what has come; `false` when that is nothing.
-    /// Waits for another reader, which stops after the next frame or part of a chunk.
+    /// Reads whatever has arrived, for a worker that slept on the connection; `false` if that is
+    /// nothing. Waits for another reader, which stops after the next frame or part of a chunk.
     pub(super) fn read_here(&self) -> bool {
         self.read_on(self.state.lock())
     }
@@ -148,7 +148,7 @@ impl ConnectionReader {
         if matches!(state.stage, Stage::Ended(_)) {
             return false;
         }
-        // What was read ahead must not stay behind: nothing would tell anybody of it.
+        // Bytes that were read ahead must not stay behind: nothing would wake anybody for them.
         let forward = state.drive(self, || false);
         if matches!(state.stage, Stage::Ended(_)) {
             drop(state);
@@ -157,7 +157,7 @@ impl ConnectionReader {
         forward
     }
 
-    /// The worker goes to sleep: the reading thread is to read again.
+    /// A worker that read here goes to sleep: the reading thread must read again.
     pub(super) fn hand_back(&self) {
         if self.read_by_worker.swap(false, Ordering::SeqCst)
             && self.left_to_workers.load(Ordering::SeqCst)
@@ -166,8 +166,9 @@ impl ConnectionReader {
         }
     }
 
-    /// The reading thread's turn: reads what has come, unless a worker does, which may take as long
-    /// as that one has to wait for a processor.
+    /// The reading thread's turn: reads whatever has arrived. If a worker is reading, leaves the
+    /// connection to it, since waiting for it could take as long as that worker waits for a
+    /// processor.
     pub(super) fn take_turn(&self) -> Turn {
         let Some(mut state) = self.state.try_lock() else {
             return Turn::Left;
@@ -183,7 +184,7 @@ impl ConnectionReader {
         }
     }
 
-    /// Why nothing more will come, once that is so.
+    /// The reason nothing more will arrive, once the connection has ended.
     pub(super) fn end(&self) -> Option<ConnectionError> {
         match &self.state.lock().stage {
             Stage::Ended(end) => Some(end.clone()),
@@ -191,44 +192,44 @@ impl ConnectionReader {
         }
     }
 
-    /// Whether anything has ever come.
+    /// Whether anything has ever arrived.
     pub(super) fn was_used(&self) -> bool {
         self.state.lock().used
     }
 
-    /// Whether a worker reads, which the reading thread had better not disturb.
+    /// Whether a worker reads, in which case the reading thread should not disturb it.
     pub(super) fn is_read_by_worker(&self) -> bool {
         self.read_by_worker.load(Ordering::Acquire)
     }
 
-    /// The reading thread leaves the connection to workers, or comes back.
+    /// Records whether the reading thread leaves the connection to workers.
     pub(super) fn set_left_to_workers(&self, left: bool) {
         self.left_to_workers.store(left, Ordering::SeqCst);
     }
 
-    /// Whether workers still read: one has since the last time, or sleeps here.
+    /// Whether workers still read: one has read since the last call, or sleeps here.
     pub(super) fn is_still_read_by_worker(&self) -> bool {
         self.read_by_worker.swap(false, Ordering::SeqCst) || self.election.is_any()
     }
 
-    /// A worker sleeps here: it reads, or another one does.
+    /// A worker goes to sleep here: it becomes the reader, unless another one is.
     pub(super) fn join(&self, waker: &Arc<Waker>) {
         if self.election.join(waker) {
             self.read_by_worker.store(true, Ordering::Release);
         }
     }
 
-    /// The worker has what it waited for. When nobody is left to read, the reading thread looks
-    /// in from time to time again.
+    /// A worker that slept here leaves. If nobody is left to read, the reading thread checks from
+    /// time to time again.
     pub(super) fn leave(&self, waker: &Arc<Waker>) {
         if self.election.leave(waker) {
-            // It may come back at once: the reading thread is not to come in between.
+            // It may come back immediately: the reading thread must not come in between.
             self.read_by_worker.store(true, Ordering::Relaxed);
             self.reading.wake();
         }
     }
 
-    /// Ends the connection, both ways.
+    /// Shuts the connection down in both directions.
     pub(super) fn hang_up(&self) {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
@@ -241,8 +242,8 @@ impl AsFd for ConnectionReader {
 }
 
 impl ReadState {
-    /// Reads on while there is something that was read ahead, and as long as `go_on` says; whether
-    /// something has come.
+    /// Reads while bytes are left that were read ahead, and while `go_on` returns `true`. Returns
+    /// whether something has arrived.
     fn drive(&mut self, connection: &ConnectionReader, mut go_on: impl FnMut() -> bool) -> bool {
         let mut kept = std::mem::take(&mut self.kept);
         let forward = ReadAhead::with(&mut kept, |ahead| {
@@ -259,7 +260,7 @@ impl ReadState {
         forward
     }
 
-    /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
+    /// Reads until a frame is complete, part of a chunk has arrived, or nothing more is available.
     fn step(&mut self, connection: &ConnectionReader, ahead: &mut ReadAhead) -> Step {
         match self.try_step(connection, ahead) {
             Ok(step) => step,
@@ -323,7 +324,7 @@ impl ReadState {
                     }
                     match header.kind {
                         Kind::Goodbye => connection.membership.finished(header, connection.number),
-                        // The next flare may have begun since its header came.
+                        // The next flare may have begun since the header arrived.
                         _ if self.inbox.is_of(header) => self.inbox.notice(header, payload),
                         _ => {}
                     }
@@ -343,7 +344,7 @@ impl ReadState {
     }
 }
 
-/// What follows a header.
+/// Returns the stage that follows a header.
 fn begin(bytes: &[u8], pack: PackId, inbox: &Inbox) -> Result<Stage, ConnectionError> {
     let refused = |error: WireError| {
         inbox.refused(Some(pack), &error);
@@ -359,7 +360,7 @@ fn begin(bytes: &[u8], pack: PackId, inbox: &Inbox) -> Result<Stage, ConnectionE
     if !inbox.is_of(&header) {
         let length = header.payload_len().map_err(refused)?;
         return Ok(match header.kind {
-            // Nothing follows it, and nothing else of its flare.
+            // It has no payload, and nothing else of its flare follows.
             Kind::Goodbye => Stage::Notice {
                 header,
                 payload: Vec::new(),
@@ -379,7 +380,7 @@ fn begin(bytes: &[u8], pack: PackId, inbox: &Inbox) -> Result<Stage, ConnectionE
     })
 }
 
-/// Reads what has come; 0 when nothing has.
+/// Reads whatever has arrived; 0 if nothing has.
 fn read(mut stream: &Socket, buffer: &mut [u8]) -> Result<usize, ConnectionError> {
     loop {
         match stream.read(buffer) {

@@ -1,6 +1,5 @@
-//! Carries what nobody may wait for: offers, and the answers to them, which are given by whoever
-//! reads. They are written at once where that takes no waiting; dialling, and waiting for room,
-//! is left to a thread.
+//! Sends frames that nobody may wait for: offers, and the answers to them, which reading threads
+//! send. They are written immediately if that does not block; a thread dials, and waits for room.
 
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
@@ -21,7 +20,7 @@ use crate::local::Waker;
 use crate::pack_id::PackId;
 use crate::remote::Frame;
 
-/// Bytes a pack may leave unread: thousands of frames, each of which somebody waits for.
+/// The most bytes a pack may leave unread: thousands of frames, and a thread waits on each of them.
 const MOST: usize = 256 << 10;
 
 /// See the module's documentation.
@@ -31,7 +30,7 @@ pub(super) struct ControlSender {
     thread: Thread,
 }
 
-/// What the thread shares with those who send.
+/// What the thread shares with senders.
 #[derive(Debug)]
 struct Shared {
     ways: Vec<Mutex<Way>>,
@@ -43,15 +42,15 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Pending {
-    /// Packs that the thread is to dial, or to wait for.
+    /// Packs that the thread must dial, or wait for.
     waiting: BTreeSet<PackId>,
     closing: bool,
 }
 
-/// The way to one pack.
+/// The connection to one pack.
 #[derive(Debug, Default)]
 struct Way {
-    /// Made when there is something to send.
+    /// Opened when there is something to send.
     stream: Option<Arc<Socket>>,
     outbox: Outbox,
 }
@@ -75,8 +74,8 @@ impl ControlSender {
         Ok(Self { shared, thread })
     }
 
-    /// Sends a frame to a pack, unless `ended` says that there is nothing more to send. That it
-    /// cannot be reached is for the watch to judge.
+    /// Sends a frame to a pack, unless `ended` reports that nothing more is to be sent. An
+    /// unreachable pack is left for the watch to judge.
     pub(super) fn send(
         &self,
         to: PackId,
@@ -97,12 +96,12 @@ impl ControlSender {
         Ok(())
     }
 
-    /// Sends the last frames of a flare to all packs anything was sent to.
+    /// Sends the last frames of a flare to all packs to which anything was sent.
     pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
         for (to, way) in (0..).map(PackId).zip(&self.shared.ways) {
             let mut way = way.lock();
             for frame in frames {
-                // Looked at again for each: the connection may have broken with the one before.
+                // Checked for each frame: the connection may have broken with the one before.
                 if way.stream.is_some() || !way.outbox.is_empty() {
                     self.shared.add(to, &mut way, frame);
                 }
@@ -110,7 +109,7 @@ impl ControlSender {
         }
     }
 
-    /// Hangs up and ends the thread. Does nothing the second time.
+    /// Hangs up and ends the thread. Does nothing when called again.
     pub(super) fn close(&self) {
         self.shared.pending.lock().closing = true;
         self.shared.waker.wake();
@@ -123,7 +122,7 @@ impl ControlSender {
 
 impl Shared {
     fn add(&self, to: PackId, way: &mut Way, frame: &Frame<'_>) {
-        // With something in the outbox the thread is at it already.
+        // If the outbox is not empty, the thread is already writing it.
         let first = way.outbox.is_empty();
         way.outbox.add(&frame.header.encode());
         way.outbox.add(frame.payload);
@@ -137,7 +136,7 @@ impl Shared {
         }
     }
 
-    /// Writes what there is room for, once there is a connection.
+    /// Writes as much as the socket accepts, once there is a connection.
     fn flush(&self, to: PackId, way: &mut Way) {
         let Way { stream, outbox } = way;
         if let Some(open) = stream
@@ -172,7 +171,7 @@ impl Shared {
                 (stuck.iter())
                     .map(|(_, stream)| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::OUT)),
             );
-            // Interrupted or not, everybody is looked at.
+            // Even after an interruption, all connections are checked.
             let _ = poll(&mut watched, None);
             self.waker.reset();
             let stuck = stuck.iter().map(|(to, _)| *to);
@@ -180,7 +179,7 @@ impl Shared {
         }
     }
 
-    /// Dials a pack if need be and writes to it; its connection while that has no room.
+    /// Dials a pack if necessary and writes to it; returns its connection while that has no room.
     fn carry(&self, to: PackId) -> Option<Arc<Socket>> {
         let way = self.ways.get(to.index())?;
         if way.lock().stream.is_none() {

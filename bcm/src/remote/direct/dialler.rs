@@ -1,4 +1,4 @@
-//! The dialling end: finds another pack and proves to be one of the same flare.
+//! The dialling end: finds another pack and proves to belong to the same flare.
 
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -15,9 +15,9 @@ use crate::pack_id::PackId;
 
 /// How long connecting may take.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Milliseconds between dials, when the other end turns this one away.
+/// Milliseconds between dials while the other end turns this one away.
 const PAUSES: [u64; 6] = [5, 10, 20, 40, 80, 160];
-/// How long a pack that is only looked for has to answer.
+/// How long a pack that is only probed has to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// See the module's documentation.
@@ -25,7 +25,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 pub(super) struct Dialler {
     pack: PackId,
     credentials: Credentials,
-    /// Whether packs of this machine are looked for in a shorter way than the network.
+    /// Whether packs of this machine are tried on a shorter way than the network.
     locally: bool,
     endpoints: OnceLock<Vec<String>>,
 }
@@ -40,7 +40,7 @@ impl Dialler {
         }
     }
 
-    /// Where the packs are, by pack id; `true` when that is new. They stay there.
+    /// Sets the packs' endpoints, by pack id; `true` if they are new. They cannot change.
     pub(super) fn learn(&self, endpoints: &[String]) -> Result<bool, Error> {
         let mut new = false;
         let known = self.endpoints.get_or_init(|| {
@@ -53,11 +53,11 @@ impl Dialler {
         }
     }
 
-    /// A connection that has passed the handshake. Whoever is turned away before that may have had
-    /// to make room for others ([`super::unauthenticated`]), and comes again.
+    /// Returns a connection that has passed the handshake. A dialler that is turned away before
+    /// that may have had to make room for others ([`super::unauthenticated`]), and tries again.
     pub(super) fn dial(&self, to: PackId, purpose: Purpose) -> Result<Socket, ConnectionError> {
         let endpoint = self.endpoint(to)?;
-        // Those who were turned away together do not all come back together.
+        // Packs that were turned away together do not all come back together.
         let apart = u64::from(self.pack.0 % 16);
         let mut pauses = PAUSES
             .iter()
@@ -81,7 +81,7 @@ impl Dialler {
             handshake::introduce(&socket, &self.credentials, self.pack, to, purpose)?;
             Ok(socket)
         };
-        // A pack that is not on this machine, or in another network namespace, has no such name.
+        // A pack on another machine or in another network namespace has no such name.
         if self.locally
             && socket::is_of_network(endpoint)
             && let Ok(socket) = socket::connect_locally(&self.credentials, endpoint, TIMEOUT)
@@ -92,7 +92,7 @@ impl Dialler {
         introduce(socket::connect(endpoint, TIMEOUT)?)
     }
 
-    /// Whether something listens where a pack should be.
+    /// Checks whether something listens at a pack's endpoint.
     pub(super) fn probe(&self, to: PackId) -> Result<(), ConnectionError> {
         let endpoint = self.endpoint(to)?;
         socket::connect(endpoint, PROBE_TIMEOUT)

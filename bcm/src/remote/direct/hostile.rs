@@ -1,5 +1,5 @@
-//! A pack of the flare that knows its secret and sends what it likes. Nothing that the other pack
-//! has may grow without bound, and it goes on, or its flare fails with the reason.
+//! A pack of the flare that knows the secret and sends whatever it likes. Nothing in the other pack
+//! may grow without bound, and that pack continues, or its flare fails with the reason.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Write;
@@ -24,17 +24,17 @@ use crate::wire::{HEADER_SIZE, Header, Kind, flare_digest};
 
 const MAX_MESSAGE: usize = 1 << 20;
 const BOUND: usize = 256 << 10;
-/// No worker waits in it.
+/// A context in which no worker waits.
 const NOBODYS: u32 = 999;
 
-/// Pack 1, which is attacked, and pack 0, as which the attacker sends.
+/// Pack 1, the victim, and pack 0, as which the attacker sends.
 struct Flare {
     packs: Vec<Pack>,
     digest: [u8; 16],
     dialler: Dialler,
 }
 
-/// What becomes of the flare.
+/// What must happen to the flare.
 enum Then {
     GoesOn,
     Fails(&'static str),
@@ -71,7 +71,7 @@ impl Flare {
         self.dialler.dial(PackId(1), Purpose::Frames).unwrap()
     }
 
-    /// An empty message nobody waits for.
+    /// The header of an empty message that nobody waits for.
     fn header(&self) -> Header {
         Header {
             kind: Kind::Data,
@@ -95,7 +95,7 @@ impl Flare {
     fn play(&self, script: impl FnOnce(Header) -> Vec<u8>, then: Then) {
         let mut stream = self.dial();
         let before = self.packs[1].traffic().messages_received;
-        // Whoever is found out is hung up on.
+        // The victim hangs up when it notices.
         let _ = stream.write_all(&script(self.header()));
         match then {
             GoesOn => {
@@ -145,7 +145,7 @@ fn play(name: &str, script: impl FnOnce(Header) -> Vec<u8>, then: Then) {
     Flare::start().play(script, then);
 }
 
-/// A frame whose header was changed, with as much payload as it says.
+/// A frame with a changed header, and as much payload as the header says.
 fn frame(header: Header) -> Vec<u8> {
     let mut bytes = header.encode().to_vec();
     bytes.resize(HEADER_SIZE + header.total as usize, 1);
@@ -213,7 +213,7 @@ fn a_false_sender_or_destination_fails_the_flare() {
     );
 }
 
-/// Nothing in its header is false by itself.
+/// Each field of the header is valid on its own.
 #[test]
 fn a_message_to_a_group_from_outside_fails_the_flare() {
     let flare = Flare::start();
@@ -398,7 +398,7 @@ fn a_pack_may_have_so_many_connections() {
     let streams: Vec<_> = (0..membership::MOST + 4)
         .filter_map(|_| flare.dialler.dial(PackId(1), Purpose::Frames).ok())
         .collect();
-    // Its own may be made before or after.
+    // The other pack's own connections may be made before or after.
     assert!(
         streams.len() <= membership::MOST,
         "{} connections",

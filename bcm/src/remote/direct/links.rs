@@ -1,5 +1,5 @@
-//! What lasts from one flare of the same packs to the next: the listening end, the connections to
-//! the other packs and from them, and the watch.
+//! What outlives a flare and is used by the next one of the same packs: the listening end, the
+//! connections to and from the other packs, and the watch.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
 use crate::remote::pool::Pool;
 
-/// The URI that forgoes Unix sockets.
+/// The URI that disables Unix sockets.
 const TCP_ONLY: &str = "tcp:";
 
 /// See the module's documentation. All threads and connections end with it.
@@ -37,14 +37,14 @@ pub(super) struct Links {
     listener: Listener,
     /// The connections for data to each other pack.
     routes: Vec<Pool<Connection>>,
-    /// Threads that may still be started to help with large messages.
+    /// The number of threads that may still be started to help with large messages.
     helpers: AtomicUsize,
-    /// Asked once: the answer takes reading several files.
+    /// Determined once, since that takes reading several files.
     pub(super) cores: usize,
 }
 
 impl Links {
-    /// Listens. What comes is for this inbox until it is [renewed](Links::renew).
+    /// Listens. Everything that arrives is for this inbox until it is [renewed](Links::renew).
     pub(super) fn open(config: &PackConfig, inbox: &Arc<Inbox>) -> Result<Self, Error> {
         if config.secret.as_bytes().is_empty() {
             return Err(InvalidConfiguration::NoSecret.into());
@@ -109,7 +109,7 @@ impl Links {
         self.listener.endpoint()
     }
 
-    /// The flare starts: in the first one the packs meet, in every other they are still where
+    /// Starts the flare: in the first one the packs meet; in later ones they must still be where
     /// they were.
     pub(super) fn start(&self, endpoints: &[String]) -> Result<(), Error> {
         if endpoints.len() != self.packs as usize {
@@ -145,8 +145,7 @@ impl Links {
         Ok(Connection::new(stream).map_err(ConnectionError::from)?)
     }
 
-    /// Takes threads to help with a message, as many as there are and so many at most; whoever
-    /// takes them gives them back.
+    /// Takes at most `most` of the free helper threads for a message; the caller gives them back.
     pub(super) fn take_helpers(&self, most: usize) -> usize {
         let taken = |free: usize| Some(free - free.min(most));
         let (order, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
@@ -159,8 +158,8 @@ impl Links {
         self.helpers.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Writes frames on every connection that nobody has taken. Whoever does not read any more
-    /// needs none, and the connection is given up.
+    /// Writes frames on every connection that nobody has taken. A peer that no longer reads does
+    /// not need them, and the connection is given up.
     pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
         for route in &self.routes {
             last_words(route, frames);
@@ -168,7 +167,7 @@ impl Links {
         self.control_sender.last_words(frames);
     }
 
-    /// Hangs up. Does nothing the second time.
+    /// Hangs up. Does nothing when called again.
     pub(super) fn close(&self) {
         for route in &self.routes {
             drop(route.close());
@@ -180,10 +179,10 @@ impl Links {
     }
 }
 
-/// As [`Links::last_words`], on the connections for data to one pack only.
+/// Like [`Links::last_words`], only on the connections for data to one pack.
 pub(super) fn last_words(route: &Pool<Connection>, frames: &[Frame<'_>]) {
     route.each_idle(|connection| {
-        // Without waiting.
+        // Does not wait.
         let mut say = |frame| connection.write(frame, || Err(Error::Closed)).is_ok();
         frames.iter().all(&mut say)
     });

@@ -1,4 +1,4 @@
-//! The listening end: accepts connections and lets packs of the flare in.
+//! The listening end: accepts connections and admits packs of the flare.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -21,10 +21,10 @@ use crate::error::Error;
 use crate::local::Waker;
 use crate::pack_id::PackId;
 
-/// Connections that have not proved themselves yet, besides one of each pack: all may dial the
-/// middle of the watch at once.
+/// Room for unauthenticated connections, besides one for each pack: all packs may dial the middle
+/// of the watch at the same time.
 const PENDING_PEERS: usize = 256;
-/// Connections that are accepted before those who were are listened to.
+/// The most connections accepted in a row before reading from those already accepted.
 const AT_ONCE: usize = 64;
 
 /// See the module's documentation.
@@ -49,7 +49,7 @@ struct Shared {
 }
 
 impl Listener {
-    /// Listens as one of these packs; `locally` also in the shorter way of this machine.
+    /// Listens as one of these packs; with `locally` also on the shorter way within this machine.
     pub(super) fn bind(
         (config, locally): (&PackConfig, bool),
         (pack, packs): (PackId, u32),
@@ -61,7 +61,7 @@ impl Listener {
         let (socket, endpoint) = socket::listen(config).map_err(wrap)?;
         let mut sockets = vec![socket];
         if locally && !socket::is_unix(&endpoint) {
-            // Without it packs of this machine come as all others do.
+            // If this fails, packs of this machine connect like all others.
             sockets.extend(socket::listen_locally(&credentials, &endpoint).ok());
         }
         let shared = Arc::new(Shared {
@@ -87,7 +87,7 @@ impl Listener {
         &self.endpoint
     }
 
-    /// Ends the thread, and hangs up on peers that have not proved themselves. Does nothing the second time.
+    /// Ends the thread, and hangs up on unauthenticated peers. Does nothing when called again.
     pub(super) fn close(&self) {
         self.shared.closing.store(true, Ordering::Release);
         self.shared.waker.wake();
@@ -107,7 +107,7 @@ impl Shared {
                 .collect();
             let limit = unauthenticated.time_left();
             let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-            // Interrupted or not, everybody is looked at.
+            // Even after an interruption, all sockets are checked.
             let _ = poll(&mut watched, limit.as_ref());
             let spoken: Vec<_> = watched.iter().map(|it| !it.revents().is_empty()).collect();
             let spoken = |index: usize| spoken.get(1 + listening.len() + index) == Some(&true);
@@ -124,10 +124,10 @@ impl Shared {
     fn accept(&self, socket: &Socket, unauthenticated: &mut Unauthenticated) {
         for _ in 0..AT_ONCE {
             match socket.accept() {
-                // Whoever has gone again needs no answer.
+                // A peer that has already disconnected needs no answer.
                 Ok((stream, address)) => drop(unauthenticated.enter(stream, &address)),
                 Err(reason) if reason.kind() == ErrorKind::WouldBlock => return,
-                // Out of descriptors, mostly: those who have not proved themselves have to go first.
+                // Usually out of descriptors: unauthenticated peers have to go first.
                 Err(_) if unauthenticated.evict() => {}
                 Err(_) => {
                     thread::sleep(Duration::from_millis(10));
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// A pack of the flare is let in, unless it has been often enough.
+    /// Admits a pack of the flare, unless it has too many connections.
     fn let_in(&self, peer: &AuthenticatedPeer, stream: Socket) {
         let pack = peer.pack;
         if peer.purpose == Purpose::Watch {
@@ -151,7 +151,7 @@ impl Shared {
         };
         match peer.accept(&stream).and_then(|()| socket::prepare(&stream)) {
             Ok(()) => self.reader.add(stream, pack, number),
-            // It has hung up already.
+            // The peer has already hung up.
             Err(_) => self.peers.membership.forget(pack, number),
         }
     }
@@ -184,7 +184,7 @@ mod tests {
         config.secret = "secret".into();
         let middle = Pack::join(config).unwrap();
         let endpoint = middle.endpoint().unwrap();
-        // All are there before the first one has proved himself.
+        // All have connected before the first one authenticates.
         let mut others: Vec<(Instant, Socket)> = (1..PACKS)
             .map(|_| (Instant::now(), socket::connect(&endpoint, TIMEOUT).unwrap()))
             .collect();
@@ -193,7 +193,8 @@ mod tests {
             let introduce = |other: &Socket| {
                 handshake::introduce(other, &credentials, pack, MIDDLE, Purpose::Watch)
             };
-            // One thread proves them all: on a busy machine the last come late and dial again, some of them often.
+            // One thread authenticates them all: on a busy machine the last are late and dial
+            // again, some of them often.
             let mut introduced = introduce(other);
             for _ in 0..AGAIN {
                 let Err(reason) = &introduced else {

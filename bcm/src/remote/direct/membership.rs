@@ -1,5 +1,5 @@
-//! Which packs are still in the present flare: a pack has left it when it has said so and all that it sent on its
-//! connections has been read.
+//! Which packs are still in the current flare: a pack has left when it has said goodbye and
+//! everything it sent on its connections has been read.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::wire::Header;
 
-/// Connections one pack may have here: those it needs, and as many that have just ended.
+/// The most connections one pack may have here: those it needs, and as many that have just ended.
 pub(super) const MOST: usize = 2 * (CONNECTIONS.1 + 1);
 
 /// See the module's documentation.
@@ -21,16 +21,16 @@ pub(super) struct Membership {
 
 #[derive(Debug)]
 struct Members {
-    /// Of the present flare.
+    /// The current flare's.
     inbox: Arc<Inbox>,
     packs: Vec<Member>,
-    /// How many connections there have been.
+    /// The number of connections so far.
     connections: u64,
 }
 
 #[derive(Debug, Default)]
 struct Member {
-    /// It has said that it sends nothing more.
+    /// Whether it has said that it sends nothing more.
     goodbye: bool,
     connections: Vec<Inbound>,
 }
@@ -39,14 +39,14 @@ struct Member {
 #[derive(Debug)]
 struct Inbound {
     number: u64,
-    /// All that was sent on it in the present flare was read.
+    /// Whether everything sent on it in the current flare has been read.
     finished: bool,
-    /// Goodbyes of older flares that have not come yet.
+    /// The number of goodbyes of older flares that have not arrived yet.
     owed: u32,
 }
 
 impl Member {
-    /// A pack has left when it has said so and all that it sent has been read.
+    /// Whether the pack has left: it has said goodbye, and everything it sent has been read.
     fn has_left(&self) -> bool {
         self.goodbye && self.connections.iter().all(|it| it.finished)
     }
@@ -77,14 +77,14 @@ impl Membership {
         }
     }
 
-    /// The present flare's inbox.
+    /// The current flare's inbox.
     pub(super) fn inbox(&self) -> Arc<Inbox> {
         Arc::clone(&self.members.lock().inbox)
     }
 
-    /// A pack has connected; the number of the connection, or `None` when it has more than it can
-    /// need. Asked for before it can send anything, so that it has not left while one of its
-    /// connections is still read.
+    /// Registers a connection of a pack. Returns its number, or `None` if the pack has more than it
+    /// can need. Called before the pack can send anything, so that it does not count as departed
+    /// while one of its connections is still being read.
     pub(super) fn connected(&self, pack: PackId) -> Option<u64> {
         let mut members = self.members.lock();
         let number = members.connections + 1;
@@ -101,7 +101,8 @@ impl Membership {
         Some(number)
     }
 
-    /// All that a pack sent on a connection in the flare it names here was read.
+    /// Records that everything a pack sent on a connection, in the flare named by this goodbye, has
+    /// been read.
     pub(super) fn finished(&self, goodbye: &Header, number: u64) {
         self.change(goodbye.pack, |inbox, member| {
             let present = inbox.is_of(goodbye);
@@ -116,9 +117,10 @@ impl Membership {
         });
     }
 
-    /// A connection has ended; whether that is no sign of a pack that is lost: all that was sent on
-    /// it was read, or it was given up in an older flare, in the middle of what nobody needed any
-    /// more, or before it was `used`: who dialled had waited too long, and dials again.
+    /// Removes a connection that has ended. Returns whether its end does not indicate a lost pack:
+    /// everything sent on it was read; or it was given up in an older flare, in the middle of data
+    /// that nobody needed any more; or it ended before it was `used`, because the dialling pack had
+    /// waited too long and dials again.
     pub(super) fn disconnected(&self, pack: PackId, number: u64, used: bool) -> bool {
         let mut in_order = false;
         self.change(pack, |_, member| {
@@ -130,14 +132,14 @@ impl Membership {
         in_order
     }
 
-    /// A connection has ended before anybody read from it.
+    /// Removes a connection that ended before anybody read from it.
     pub(super) fn forget(&self, pack: PackId, number: u64) {
         self.change(pack, |_, member| {
             member.connections.retain(|it| it.number != number);
         });
     }
 
-    /// A pack says, through another one, that it sends nothing more.
+    /// Records a goodbye of a pack that another one passed on.
     pub(super) fn said_goodbye(&self, goodbye: &Header) {
         self.change(goodbye.pack, |inbox, member| {
             member.goodbye |= inbox.is_of(goodbye);
@@ -150,7 +152,7 @@ impl Membership {
         member.is_some_and(|member| member.goodbye)
     }
 
-    /// Notes something about a pack, and tells when that means that it has left.
+    /// Changes the state of a pack, and notifies the inbox if that means that the pack has left.
     fn change(&self, pack: PackId, note: impl FnOnce(&Inbox, &mut Member)) {
         let mut members = self.members.lock();
         let Members { inbox, packs, .. } = &mut *members;

@@ -1,25 +1,25 @@
-//! `direct`: connections between packs, no server. They are TCP, or Unix sockets where packs
+//! `direct`: connections between packs, without a server. They are TCP, or Unix sockets if packs
 //! share a machine and its network namespace ([`socket`]); the URI `tcp:` asks for TCP only.
 //!
-//! Every pack listens. Connections are dialled when the first message or the first answer needs
-//! them, those for data are kept in a pool per peer. A connection carries frames one way only,
-//! from the one who dialled; that a pack has left or failed is told another way ([`watch`]), and
-//! on the connections it has at its end.
-//! Both ends prove that they know the flare's secret before anything else ([`handshake`]).
+//! Every pack listens. A connection is dialled when the first message or the first answer needs it;
+//! those for data are kept in a pool per peer. A connection carries frames one way only, from the
+//! pack that dialled it. News that a pack has left or failed travels separately ([`watch`]), and
+//! also at the end of each connection. Both ends prove that they know the flare's secret before
+//! anything else ([`handshake`]).
 //!
-//! A connection is read by the worker that waits for what comes on it ([`connection_reader`]), or else by the
-//! one thread that reads for the whole pack ([`reader`]). Payloads go straight to their place, and
-//! reading never waits for a worker, nor for another pack ([`control_sender`]); so a writer waits for the
-//! network at most, and for its turn on a connection no longer than one chunk takes. A pack has
-//! four threads here, however many others there are.
+//! A connection is read by the worker that waits for a message on it ([`connection_reader`]), or
+//! otherwise by the one thread that reads for the whole pack ([`reader`]). Payloads go straight to
+//! their place, and reading never waits for a worker or for another pack ([`control_sender`]); so a
+//! writer waits at most for the network, and for its turn on a connection no longer than one chunk
+//! takes. A pack has four threads here, however many other packs there are.
 //!
-//! A connection that ends before its `Goodbye` frame means that the pack is lost, unless it has
-//! said goodbye otherwise.
+//! A connection that ends before its `Goodbye` frame means that the pack is lost, unless its
+//! goodbye arrived another way.
 //!
-//! All this outlives a flare where the packs run another one ([`links`]): a pack that leaves the
-//! flare says goodbye on each connection and keeps it. The next flare's frames follow, and what
-//! names an older one is dropped. Connections belong to the packs: they are made with the secret
-//! of the first flare, whichever one dials them.
+//! All this outlives a flare if the packs run another one ([`links`]): a pack that leaves the flare
+//! says goodbye on each connection and keeps it. The next flare's frames follow, and frames of
+//! older flares are dropped. Connections belong to the packs: they are authenticated with the
+//! secret of the first flare, in whichever flare they are dialled.
 
 mod connection;
 mod connection_error;
@@ -65,7 +65,7 @@ use connection_error::ConnectionError;
 use links::Links;
 
 const NAME: &str = "direct";
-/// How often a wait for news of a pack checks whether it has long been gone.
+/// How often a wait for news about a pack checks whether that pack left long ago.
 const LOOK: Duration = Duration::from_millis(250);
 
 pub(super) const KIND: BackendKind = BackendKind::new(NAME);
@@ -75,7 +75,7 @@ pub(super) const KIND: BackendKind = BackendKind::new(NAME);
 struct Direct {
     links: Arc<Links>,
     inbox: Arc<Inbox>,
-    /// Nothing is sent any more: the goodbye is the last frame on every connection.
+    /// Set when nothing more is sent: the goodbye is the last frame on every connection.
     ended: AtomicBool,
 }
 
@@ -88,7 +88,7 @@ fn error(pack: Option<PackId>, reason: impl ToString) -> Error {
     Error::of_backend(NAME, pack, reason.to_string())
 }
 
-/// A thread that is waited for when what it works for is closed.
+/// A thread that is joined when its owner is closed.
 #[derive(Debug)]
 struct Thread(Mutex<Option<JoinHandle<()>>>);
 
@@ -99,7 +99,7 @@ impl Thread {
         Ok(Self(Mutex::new(Some(thread.map_err(failed)?))))
     }
 
-    /// Does nothing the second time.
+    /// Waits until the thread ends. Does nothing when called again.
     fn join(&self) {
         if let Some(thread) = self.0.lock().take() {
             let _ = thread.join();
@@ -120,13 +120,14 @@ impl Direct {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Says goodbye on every connection; those in use say it when they are given back.
+    /// Says goodbye on every connection; on connections in use when they are given back.
     fn say_goodbye(&self) {
         self.ended.store(true, Ordering::Release);
         self.with_last_words(|frames| self.links.last_words(frames));
     }
 
-    /// The goodbye, preceded by the failure if the flare has failed: the watch may report that later.
+    /// Calls `say` with the goodbye, preceded by the failure if the flare has failed: the watch may
+    /// report that later.
     fn with_last_words(&self, say: impl FnOnce(&[Frame<'_>])) {
         let config = self.inbox.config();
         let goodbye = Frame {
@@ -179,7 +180,7 @@ impl Direct {
         }
     }
 
-    /// What has become of a peer that cannot be written to: the watch finds out.
+    /// Finds out, through the watch, what has happened to a peer that cannot be written to.
     fn gone(&self, pack: PackId, reason: ConnectionError, budget: &mut WaitBudget<'_>) -> Error {
         self.links.watch.suspect(pack, reason);
         let cancellation = &self.inbox.config().cancellation;
@@ -242,7 +243,7 @@ impl Direct {
         sent
     }
 
-    /// Several threads share the frames of a large message when there are cores for it.
+    /// The number of threads that help with a large message, if there are cores for them.
     fn helpers(&self, frames: usize) -> usize {
         (self.links.cores / 2)
             .min(connection::CONNECTIONS.1)
@@ -270,15 +271,16 @@ impl Backend for Direct {
             .try_for_each(|&pack| self.send_to(pack, frames, budget))
     }
 
-    /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
-    /// hears what the watch finds out.
+    /// An unreachable peer becomes a suspect and is not an error: whoever waits for its answer gets
+    /// the verdict of the watch.
     fn control(&self, to: PackId, frame: &Frame<'_>) -> Result<(), Error> {
         self.links
             .control_sender
             .send(to, frame, || self.has_ended())
     }
 
-    /// Only failures, at once: on the connections they are said at the end, before the goodbye.
+    /// Announces only failures, immediately: on the connections they are sent at the end, before
+    /// the goodbye.
     fn announce(&self, _to: &[PackId], frame: &Frame<'_>) {
         if frame.header.kind == Kind::Abort {
             self.links.watch.announce(frame);
@@ -333,7 +335,7 @@ mod tests {
     use crate::topology::Topology;
     use crate::wire::HEADER_SIZE;
 
-    /// The other pack may hear of the goodbye before the watch has told it of the failure.
+    /// The goodbye may reach the other pack before the watch has reported the failure to it.
     #[test]
     fn a_pack_that_leaves_a_failed_flare_says_first_why() {
         let mut config = PackConfig::new("f", PackId(0), Topology::new(&[1, 1]).unwrap());

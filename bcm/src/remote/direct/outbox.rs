@@ -1,4 +1,4 @@
-//! What is to be written to a connection that does not block.
+//! Bytes waiting to be written to a non-blocking connection.
 
 use std::io::{self, ErrorKind, Write};
 
@@ -28,7 +28,7 @@ impl Outbox {
         self.len() == 0
     }
 
-    /// Writes as much as there is room for.
+    /// Writes as much as the socket accepts.
     pub(super) fn flush(&mut self, mut stream: &Socket) -> io::Result<()> {
         while let Some(left) = self.bytes.get(self.written..).filter(|it| !it.is_empty()) {
             match stream.write(left) {
@@ -45,7 +45,7 @@ impl Outbox {
                 },
             }
         }
-        // What was written once may have been much.
+        // Frees the memory, which may have grown large.
         self.clear();
         Ok(())
     }

@@ -1,4 +1,5 @@
-//! What comes from the other packs: the connections each of them has made, which waiting workers may read.
+//! What arrives from the other packs: the connections each of them has made, which waiting workers
+//! may read.
 
 use std::slice;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use crate::local::ConnectionWait;
 use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 
-/// Looks at the connection that was busy last for each look at another one.
+/// How often the last busy connection is tried before another one is.
 const TURN: usize = 8;
 /// See the module's documentation.
 #[derive(Debug)]
@@ -27,7 +28,7 @@ pub(super) struct Peers {
 #[derive(Debug, Default)]
 struct Peer {
     connections: RwLock<Vec<Arc<ConnectionReader>>>,
-    /// Which of them something came on last.
+    /// The connection on which something arrived last.
     busy: AtomicUsize,
     turn: AtomicUsize,
 }
@@ -41,7 +42,7 @@ impl Peers {
         }
     }
 
-    /// The next flare begins, with all packs present: what is read from now on is for its inbox.
+    /// The next flare begins, with all packs present: everything read from now on is for its inbox.
     pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
         self.membership.renew(inbox);
         for peer in &self.states {
@@ -55,8 +56,8 @@ impl Peers {
         self.states.get(pack.index())
     }
 
-    /// What a pack sends on a connection is read from now on, by workers that wait for it and by
-    /// the pack's reader thread. The stream must not block.
+    /// Adds a connection. From now on it is read by workers that wait for its pack, and by this
+    /// pack's reading thread. The stream must be non-blocking.
     pub(super) fn add(
         &self,
         stream: Socket,
@@ -64,7 +65,7 @@ impl Peers {
         reading: &Arc<ReaderShared>,
     ) -> Arc<ConnectionReader> {
         let mut connections = self.of(pack).map(|peer| peer.connections.write());
-        // Looked up while nobody goes through the connections, so that it is renewed with them.
+        // Created while nobody iterates over the connections, so that it is renewed with them.
         let connection = Arc::new(ConnectionReader::new(
             stream,
             (pack, number),
@@ -77,7 +78,7 @@ impl Peers {
         connection
     }
 
-    /// A connection has come to its end.
+    /// Removes a connection that has ended.
     pub(super) fn forget(&self, connection: &Arc<ConnectionReader>) {
         if let Some(peer) = self.of(connection.pack()) {
             let mut connections = peer.connections.write();
@@ -85,7 +86,7 @@ impl Peers {
         }
     }
 
-    /// A waiting worker reads what has come from a pack; `true` when something has.
+    /// Reads whatever has arrived from a pack, for a waiting worker; `true` if something has.
     pub(super) fn progress(&self, pack: PackId) -> bool {
         let Some(peer) = self.of(pack) else {
             return false;
@@ -98,7 +99,7 @@ impl Peers {
         if connections.get(busy).is_some_and(|it| it.progress()) {
             return true;
         }
-        // The next message mostly comes where the last one did; the others are tried in turn.
+        // The next message usually arrives where the last one did; the others are tried in turn.
         let turn = peer.turn.fetch_add(1, Ordering::Relaxed);
         if !turn.is_multiple_of(TURN) {
             return false;
@@ -111,14 +112,14 @@ impl Peers {
         found
     }
 
-    /// The worker goes to sleep elsewhere.
+    /// A worker that read here goes to sleep elsewhere.
     pub(super) fn hand_back(&self, pack: PackId) {
         if let Some(peer) = self.of(pack) {
             peer.connections.read().iter().for_each(|it| it.hand_back());
         }
     }
 
-    /// A worker sleeps, and reads what comes from this pack (or from any) meanwhile.
+    /// Lets a worker sleep and read what arrives from this pack (or from any) in the meantime.
     pub(super) fn sleep(&self, pack: Option<PackId>, wait: &ConnectionWait<'_>) {
         let peers = match pack {
             Some(pack) => self.of(pack).map_or(&[][..], slice::from_ref),

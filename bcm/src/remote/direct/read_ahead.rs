@@ -1,7 +1,7 @@
-//! What a thread reads beyond what it asked for, so that a header and a small message come with
-//! one system call; most of a large payload goes past it.
+//! A buffer for bytes that a thread reads beyond what it asked for, so that a header and a small
+//! message need one system call; most of a large payload bypasses it.
 //!
-//! The room belongs to the thread that reads and not to the connection: between two reads a
+//! The buffer belongs to the reading thread and not to the connection: between two reads a
 //! connection keeps no more than the beginning of a header.
 
 use std::cell::Cell;
@@ -12,7 +12,7 @@ thread_local! {
     static MINE: Cell<Option<Box<ReadAhead>>> = const { Cell::new(None) };
 }
 
-/// See the module's documentation. What was read and not taken yet lies in `start..end`.
+/// See the module's documentation. Bytes that were read and not taken yet are in `start..end`.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     room: Box<[u8]>,
@@ -21,7 +21,8 @@ pub(super) struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// Lends this thread's, with what a connection has kept, which gets back what is left.
+    /// Runs `work` with this thread's buffer, filled with the bytes a connection has kept; the
+    /// connection gets back what is left.
     pub(super) fn with<R>(kept: &mut Vec<u8>, work: impl FnOnce(&mut Self) -> R) -> R {
         let mut ahead = MINE.take().unwrap_or_else(|| {
             Box::new(Self {
@@ -43,14 +44,14 @@ impl ReadAhead {
         self.start == self.end
     }
 
-    /// The next bytes, if that many are there.
+    /// Takes the next `count` bytes, if that many are there.
     pub(super) fn next(&mut self, count: usize) -> Option<&[u8]> {
         let next = self.room[self.start..self.end].get(..count)?;
         self.start += count;
         Some(next)
     }
 
-    /// Moves bytes to their place; how many.
+    /// Moves bytes to their place; returns how many.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> usize {
         let count = (self.end - self.start).min(buffer.len());
         buffer[..count].copy_from_slice(&self.room[self.start..self.start + count]);
@@ -65,7 +66,7 @@ impl ReadAhead {
         count
     }
 
-    /// Reads more, as `read` does; how much.
+    /// Reads more with `read`; returns how much.
     pub(super) fn fill<E>(
         &mut self,
         read: impl FnOnce(&mut [u8]) -> Result<usize, E>,

@@ -1,9 +1,9 @@
-//! The thread that reads what no worker reads, on all connections of a pack.
+//! The thread that reads all connections of a pack that no worker reads.
 //!
-//! It sleeps until something comes on any of them. When a worker reads a connection itself the
-//! thread would only be in its way, so it takes that one out of its set: for as long as workers
-//! sleep on it, and else until it finds, looking in every millisecond, that none has read since.
-//! So neither side pays for the other with each message.
+//! It sleeps until something arrives on any of them. When a worker reads a connection itself the
+//! thread would only be in its way, so it takes that connection out of its epoll set: for as long
+//! as workers sleep on it, and otherwise until a check, made every millisecond, shows that none has
+//! read since the last one. So neither side pays for the other with each message.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -24,11 +24,11 @@ use crate::error::Error;
 use crate::local::Waker;
 use crate::pack_id::PackId;
 
-/// How often the thread looks whether workers still read.
+/// How often the thread checks whether workers still read.
 const LOOK_IN: Duration = Duration::from_millis(1);
-/// How often, while workers sleep on each connection that it has left to them.
+/// How often it checks while workers sleep on each connection that it has left to them.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Connections that are told of at a time.
+/// The most events fetched at a time.
 const EVENTS: usize = 64;
 /// The waker's place in the set; connections are numbered from 1.
 const WAKER: u64 = 0;
@@ -63,33 +63,33 @@ impl Reader {
         Ok(Self { shared, thread })
     }
 
-    /// This pack knows where the others are: what they send is read from now on.
+    /// This pack now knows the others' endpoints: from now on it reads what they send.
     pub(super) fn open_gate(&self) {
         self.shared.ask(|pending| pending.open = true);
     }
 
-    /// A pack has made a connection, which has this number.
+    /// Adds a connection that a pack has made, with its number.
     pub(super) fn add(&self, stream: Socket, pack: PackId, number: u64) {
         self.shared
             .ask(|pending| pending.new.push((stream, pack, number)));
     }
 
-    /// Ends all connections and the thread. Does nothing the second time.
+    /// Ends all connections and the thread. Does nothing when called again.
     pub(super) fn close(&self) {
         self.shared.ask(|pending| pending.closing = true);
         self.thread.join();
     }
 }
 
-/// What the thread alone knows.
+/// The state that only the thread has.
 struct Reading {
     shared: Arc<ReaderShared>,
     peers: Arc<Peers>,
     watch: Arc<Watch>,
     connections: HashMap<u64, Arc<ConnectionReader>>,
-    /// Those of them that are not in the set, mostly because they are left to workers.
+    /// The connections that are not in the epoll set, mostly because they are left to workers.
     left: Vec<Arc<ConnectionReader>>,
-    /// When the thread looked last whether they still are, and how long it may sleep since.
+    /// When the thread last checked whether they still are, and how long it may sleep from then on.
     looked: Instant,
     pause: Option<Duration>,
 }
@@ -112,8 +112,8 @@ impl Reading {
         }
     }
 
-    /// Until something comes, the waker wakes it or it is time to look in, and reads what has come;
-    /// whether the waker has.
+    /// Sleeps until something arrives, the waker wakes the thread or the next check is due, and
+    /// reads whatever has arrived. Returns whether the waker woke it.
     fn sleep(&mut self) -> bool {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
         let limit = self.left_to_sleep();
@@ -121,7 +121,7 @@ impl Reading {
         let shared = Arc::clone(&self.shared);
         let come = epoll::wait(&shared.set, &mut events, limit.as_ref());
         shared.dozes.store(false, Ordering::SeqCst);
-        // Interrupted, it finds nothing and sleeps again.
+        // After an interruption it finds nothing and sleeps again.
         let come = come.map_or(&[][..], |(come, _)| come);
         let mut woken = false;
         for event in come {
@@ -160,7 +160,7 @@ impl Reading {
         }
     }
 
-    /// Does what others ask for; whether that is to end.
+    /// Handles the requests of other threads. Returns whether the thread should end.
     fn take_new_streams(&mut self) -> bool {
         let (new, ended) = {
             let mut pending = self.shared.pending.lock();
@@ -186,8 +186,8 @@ impl Reading {
         false
     }
 
-    /// Puts a connection into the set. When the system has no room for it there (what one user may
-    /// have is counted together) it is looked at from time to time.
+    /// Puts a connection into the epoll set. If the system has no room for it there (the limit is
+    /// per user) the connection is read from time to time instead.
     fn watch_over(&mut self, connection: &Arc<ConnectionReader>) {
         let number = epoll::EventData::new_u64(connection.number());
         let added = epoll::add(
@@ -206,7 +206,7 @@ impl Reading {
         }
     }
 
-    /// Comes back to connections that no worker reads any more, and decides how long to sleep.
+    /// Takes back connections that workers no longer read, and decides how long to sleep.
     fn look_in(&mut self, woken: bool) {
         let left = std::mem::take(&mut self.left);
         for connection in left {
@@ -219,8 +219,8 @@ impl Reading {
         self.looked = Instant::now();
         self.pause = match self.left.is_empty() {
             true => None,
-            // Called by a worker that mostly sleeps again soon: to doze off at once would cost it
-            // another call.
+            // Called by a worker that usually sleeps again soon: if the thread dozed off
+            // immediately, that worker would have to wake it again.
             false if woken => Some(LOOK_IN),
             false => Some(self.doze()),
         };
@@ -241,7 +241,7 @@ impl Reading {
         }
     }
 
-    /// Nothing more will come; that a pack broke off is for the watch to judge.
+    /// Removes a connection that has ended; if its pack broke it off, the watch judges that.
     fn end(&mut self, number: u64, end: ConnectionError) {
         let Some(connection) = self.connections.remove(&number) else {
             return;
@@ -286,7 +286,7 @@ mod tests {
         let watch = Watch::start(Arc::clone(&inbox), Arc::clone(&peers.membership), dialler);
         let watch = Arc::new(watch.unwrap());
         let reader = Reader::start(Arc::clone(&peers), Arc::clone(&watch)).unwrap();
-        // Refused the second time, as for want of room.
+        // Adding it a second time fails, like a lack of room.
         let other = epoll::EventData::new_u64(99);
         epoll::add(&reader.shared.set, &ours, other, epoll::EventFlags::empty()).unwrap();
         let number = peers.membership.connected(PackId(1)).unwrap();

@@ -1,9 +1,9 @@
-//! Which of the workers that sleep on a connection reads it.
+//! Elects which of the workers that sleep on a connection reads it.
 //!
-//! One of those that sleep on a connection reads what comes, for all of them, and stays with it
-//! until it has what it waits for itself: if all of them woke up for everything that comes, most
-//! would find nothing to do. The others sleep on their wakers. Whoever leaves hands over to the
-//! next one in the queue, and wakes it.
+//! One of the workers that sleep on a connection reads for all of them, until it has the message it
+//! waits for itself: if all of them woke up for everything that arrives, most would find nothing to
+//! do. The others sleep on their wakers. A reader that leaves hands over to the next one in the
+//! queue, and wakes it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 
 use crate::local::Waker;
 
-/// Who sleeps on one connection.
+/// The workers that sleep on one connection.
 #[derive(Debug, Default)]
 pub(super) struct ReaderElection {
     any: AtomicBool,
@@ -32,7 +32,7 @@ impl ReaderElection {
         self.any.load(Ordering::SeqCst)
     }
 
-    /// The worker with this waker comes; `true` when it is to read.
+    /// Adds the worker with this waker; `true` if it must read.
     pub(super) fn join(&self, waker: &Arc<Waker>) -> bool {
         let mut workers = self.workers.lock();
         if workers.reader.is_some() {
@@ -53,7 +53,7 @@ impl ReaderElection {
             .is_some_and(|it| Arc::ptr_eq(it, waker))
     }
 
-    /// The worker with this waker goes; `true` when nobody is left.
+    /// Removes the worker with this waker; `true` if nobody is left.
     pub(super) fn leave(&self, waker: &Arc<Waker>) -> bool {
         let mut workers = self.workers.lock();
         let is_its = |other: &Arc<Waker>| Arc::ptr_eq(other, waker);
@@ -100,7 +100,7 @@ mod tests {
         assert!(is_woken(&second) && !is_woken(&third));
         assert!(election.reads(&second));
 
-        // It has found its message meanwhile: the turn passes on.
+        // It has already found its message: the turn passes on.
         assert!(!election.leave(&second));
         assert!(is_woken(&third) && election.reads(&third));
 

@@ -1,4 +1,4 @@
-//! What others leave for the reading thread.
+//! What other threads leave for the reading thread.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,14 @@ use crate::pack_id::PackId;
 pub(super) struct ReaderShared {
     pub(super) set: OwnedFd,
     pub(super) waker: Waker,
-    /// The thread sleeps for as long as workers do.
+    /// Whether the thread sleeps for as long as workers do.
     pub(super) dozes: AtomicBool,
     pub(super) pending: Mutex<Pending>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    /// Connections that are to be read once this pack can answer, with their pack and number.
+    /// Connections to read once this pack can answer, with their pack and number.
     pub(super) new: Vec<(Socket, PackId, u64)>,
     pub(super) ended: Vec<u64>,
     pub(super) open: bool,
@@ -43,19 +43,19 @@ impl ReaderShared {
         self.call();
     }
 
-    /// The thread is to look around.
+    /// Wakes the thread, so that it checks everything.
     pub(super) fn call(&self) {
         self.waker.wake();
     }
 
-    /// A worker does not sleep on a connection any more.
+    /// Wakes the thread if it dozes, because a worker no longer sleeps on a connection.
     pub(super) fn wake(&self) {
         if self.dozes.swap(false, Ordering::SeqCst) {
             self.call();
         }
     }
 
-    /// A worker has come to the end of a connection.
+    /// A worker has found that a connection has ended.
     pub(super) fn ended(&self, number: u64) {
         self.ask(|pending| pending.ended.push(number));
     }

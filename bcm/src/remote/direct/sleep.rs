@@ -9,7 +9,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::connection_reader::ConnectionReader;
 use crate::local::ConnectionWait;
 
-/// A worker sleeps on these connections, and reads those that nobody else does.
+/// Lets a worker sleep on these connections, and read those that nobody else reads.
 pub(super) fn sleep(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>) {
     let until = Instant::now() + wait.limit;
     let waker = wait.waker;
@@ -22,7 +22,7 @@ pub(super) fn sleep(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait
     }
 }
 
-/// Reads the connections whose reader this worker is; `true` when it has become that of more.
+/// Reads the connections whose reader this worker is; `true` if it has become the reader of more.
 fn read(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>, until: Instant) -> bool {
     let waker = wait.waker;
     let turns = || {
@@ -43,11 +43,11 @@ fn read(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>, until:
         if left.is_zero() {
             return false;
         }
-        // An error is an interruption: the next round tells.
+        // An error is an interruption: the next round finds out.
         let _ = poll(&mut watched, Timespec::try_from(left).ok().as_ref());
         let come = |watched: &PollFd<'_>| !watched.revents().is_empty();
         let read = mine.iter().zip(&watched).filter(|(_, it)| come(it));
-        // A connection at its end is always readable: the worker has to look around.
+        // A connection that has ended is always readable: the worker has to check.
         let ended = read
             .filter(|(connection, _)| !connection.read_here())
             .count()

@@ -1,11 +1,11 @@
-//! The sockets underneath: TCP, and between packs of one machine Unix sockets, which take about
-//! two thirds of the time.
+//! The underlying sockets: TCP, and between packs of one machine Unix sockets, which take about two
+//! thirds of the time.
 //!
-//! A Unix socket has a name that follows from the flare's secret and the pack's endpoint, so that
-//! nobody else can guess it. It is an abstract name: there is no file to remove, and packs in
-//! different network namespaces, as containers are, do not see each other's; they use TCP. Packs in
-//! sandboxes, which have no network, are given a Unix socket with a path that all of them see. To
-//! packs of other machines somebody else connects in their place ([`connect_relayed`]).
+//! A Unix socket has a name derived from the flare's secret and the pack's endpoint, so that nobody
+//! else can guess it. It is an abstract name: there is no file to remove, and packs in different
+//! network namespaces, such as containers, do not see each other's names; they use TCP. Packs in
+//! sandboxes, which have no network, receive a Unix socket with a path that all of them see. To
+//! packs of other machines, another process connects on their behalf ([`connect_relayed`]).
 
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Read, Write};
@@ -18,13 +18,13 @@ use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 use super::handshake::Credentials;
 use crate::config::PackConfig;
 
-/// Connections the kernel accepts before this program does.
+/// The number of connections the kernel accepts before this program does.
 const BACKLOG: i32 = 1024;
 
-/// What an endpoint begins with that is a Unix socket's path.
+/// The prefix of an endpoint that is a Unix socket's path.
 const UNIX: &str = "unix:";
 
-/// What an endpoint begins with to which another process connects: `relay:PATH:NUMBER`.
+/// The prefix of an endpoint to which another process connects: `relay:PATH:NUMBER`.
 const RELAY: &str = "relay:";
 
 /// Whether an endpoint is a Unix socket's path.
@@ -32,12 +32,12 @@ pub(super) fn is_unix(endpoint: &str) -> bool {
     endpoint.starts_with(UNIX)
 }
 
-/// Whether there may be a shorter way to an endpoint than the one it names.
+/// Whether there can be a shorter way to an endpoint than the one it names.
 pub(super) fn is_of_network(endpoint: &str) -> bool {
     !is_unix(endpoint) && !endpoint.starts_with(RELAY)
 }
 
-/// Listens where other packs reach this one; that endpoint, too.
+/// Listens where other packs reach this one; returns the endpoint as well.
 pub(super) fn listen(config: &PackConfig) -> io::Result<(Socket, String)> {
     let advertise = config.advertise.as_str();
     if is_unix(advertise) {
@@ -54,8 +54,8 @@ pub(super) fn listen(config: &PackConfig) -> io::Result<(Socket, String)> {
     Ok((socket, endpoint))
 }
 
-/// Listens on a free port of the advertised address, which is often one of this machine; behind
-/// a name or an address translation it is not, and then on all addresses.
+/// Listens on a free port of the advertised address if that is an address of this machine; if it is
+/// not, as behind a name or an address translation, on all addresses.
 fn listen_on_port(advertise: &str) -> io::Result<(Socket, u16)> {
     let bind = |address: SocketAddr| -> io::Result<Socket> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
@@ -74,7 +74,7 @@ fn listen_on_port(advertise: &str) -> io::Result<(Socket, u16)> {
     Ok((socket, port))
 }
 
-/// Listens for packs of this machine.
+/// Listens for packs on this machine.
 pub(super) fn listen_locally(credentials: &Credentials, endpoint: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.bind(&local_name(credentials, endpoint)?)?;
@@ -87,7 +87,7 @@ fn open(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)
 }
 
-/// Connects to a pack of this machine.
+/// Connects to a pack on this machine.
 pub(super) fn connect_locally(
     credentials: &Credentials,
     endpoint: &str,
@@ -98,7 +98,7 @@ pub(super) fn connect_locally(
 
 fn connect_unix(address: &SockAddr, timeout: Duration) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-    // It bounds connecting too: that waits while the listener's backlog is full.
+    // This bounds connecting too, which blocks while the listener's backlog is full.
     socket.set_write_timeout(Some(timeout))?;
     socket.connect(address)?;
     Ok(socket)
@@ -123,8 +123,9 @@ pub(super) fn connect(endpoint: &str, timeout: Duration) -> io::Result<Socket> {
     Err(last)
 }
 
-/// Connects to whom another process knows by a number. It is told that, and answers with zero when
-/// it is connected, or with the number of the error that came of it, each in four bytes.
+/// Connects to a peer that another process knows by a number. This end sends the number; the other
+/// process answers with zero when it is connected, or with the number of the error, each in four
+/// bytes.
 fn connect_relayed(relayed: &str, timeout: Duration) -> io::Result<Socket> {
     let parts = relayed.rsplit_once(':');
     let parts = parts.and_then(|(path, number)| Some((path, number.parse::<u32>().ok()?)));
@@ -151,8 +152,8 @@ fn local_name(credentials: &Credentials, endpoint: &str) -> io::Result<SockAddr>
     SockAddr::unix(OsStr::from_bytes(&name))
 }
 
-/// Small messages leave at once, reading waits for ever, and a peer whose machine is gone is
-/// noticed in the end.
+/// Configures a socket: small messages leave immediately, reading blocks without a limit, and a
+/// peer whose machine is gone is noticed eventually.
 pub(super) fn prepare(socket: &Socket) -> io::Result<()> {
     socket.set_read_timeout(None)?;
     if socket.local_addr()?.is_unix() {
@@ -192,8 +193,8 @@ mod tests {
         let other = Credentials::new(&"guess".into(), [7; 16]);
         assert!(connect_locally(&other, "h:1", TIMEOUT).is_err());
         assert!(connect_locally(&credentials, "h:2", TIMEOUT).is_err());
-        // The name goes with its socket, of which a process that is just being started by another test may have a copy
-        // until it runs its own program.
+        // The name disappears with its socket, of which a process that another test is just
+        // starting may have a copy until it executes its own program.
         drop(listener);
         let begun = Instant::now();
         while connect_locally(&credentials, "h:1", TIMEOUT).is_ok() {
@@ -218,7 +219,7 @@ mod tests {
                     stream.write_all(&asked).unwrap();
                 }
             }
-            // Asked, it says nothing.
+            // It does not answer this request.
             listener.accept().unwrap()
         });
         let endpoint = |number: &str| format!("relay:{}:{number}", path.display());

@@ -1,8 +1,8 @@
-//! Those who have connected and not proved themselves yet.
+//! Peers that have connected and not authenticated yet.
 //!
-//! There is room for so many, and each may stay for so long. When it is full, somebody who came
-//! from where most came from goes, the one who has been there longest: a pack needs a moment for
-//! its proof, so it is seldom the one, and dials again if it is ([`super::dialler`]).
+//! Their number and the time each may stay are limited. When there is no room, the oldest
+//! connection from the source with the most connections is dropped: a pack needs only a moment to
+//! authenticate, so it is seldom the one, and dials again if it is ([`super::dialler`]).
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, Shutdown};
@@ -14,14 +14,14 @@ use socket2::{SockAddr, Socket};
 use super::handshake::{AuthenticatedPeer, Credentials, HandshakeError, Reception};
 use crate::pack_id::PackId;
 
-/// How long a peer that has connected may take to prove itself.
+/// How long a connected peer may take to authenticate.
 pub(super) const STAY: Duration = Duration::from_secs(3);
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Unauthenticated {
     room: usize,
-    /// In the order they came.
+    /// In order of arrival.
     pending: Vec<PendingPeer>,
 }
 
@@ -33,7 +33,7 @@ struct PendingPeer {
     reception: Reception,
 }
 
-/// Where somebody came from; nothing for this machine.
+/// The source of a connection; `None` for this machine.
 type Source = Option<IpAddr>;
 
 impl Unauthenticated {
@@ -44,7 +44,7 @@ impl Unauthenticated {
         }
     }
 
-    /// Somebody has connected.
+    /// Adds a new connection.
     pub(super) fn enter(
         &mut self,
         stream: Socket,
@@ -64,7 +64,7 @@ impl Unauthenticated {
         Ok(())
     }
 
-    /// Makes room; whether there was anybody to go.
+    /// Drops one connection to make room; `false` if there was none.
     pub(super) fn evict(&mut self) -> bool {
         let mut sources: HashMap<Source, usize> = HashMap::new();
         for peer in &self.pending {
@@ -86,14 +86,14 @@ impl Unauthenticated {
         self.pending.iter().map(|peer| peer.stream.as_fd())
     }
 
-    /// How long until somebody's time is up.
+    /// How long until the next peer's time is up.
     pub(super) fn time_left(&self) -> Option<Duration> {
         let oldest = self.pending.first()?;
         Some(STAY.saturating_sub(oldest.since.elapsed()))
     }
 
-    /// Listens to those at these indexes among the [streams](Unauthenticated::streams), and turns away whose
-    /// time is up: who has proved to be a pack.
+    /// Reads from the peers whose index among the [streams](Unauthenticated::streams) has `spoken`,
+    /// and turns away those whose time is up. Returns the peers that have authenticated as packs.
     pub(super) fn listen(
         &mut self,
         spoken: impl Fn(usize) -> bool,
@@ -110,7 +110,7 @@ impl Unauthenticated {
             match proof {
                 Ok(Some(proved)) => authenticated.push((proved, peer.stream)),
                 Ok(None) if peer.since.elapsed() < STAY => stay.push(peer),
-                // Without a word.
+                // Without an answer.
                 Ok(None) | Err(_) => peer.turn_away(),
             }
         }
@@ -125,7 +125,8 @@ impl PendingPeer {
     }
 }
 
-/// An IPv6 network counts as one: it has more addresses than anybody has room for.
+/// The source of an address. An IPv6 network counts as one source: it has more addresses than there
+/// is room for.
 fn source(address: &SockAddr) -> Source {
     match address.as_socket()?.ip() {
         IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {

@@ -17,7 +17,7 @@ pub(super) struct Budget {
 #[derive(Debug, Clone, Copy, Default)]
 struct PeerBudget {
     eager: u64,
-    /// Since the beginning: received by workers, and last told to the sender.
+    /// Bytes since the beginning: received by workers, and last reported to the sender.
     received: u64,
     told: u64,
 }
@@ -53,7 +53,7 @@ impl Budget {
         self.granted += cost;
     }
 
-    /// Gives the number of bytes to tell the sender of, when it is time to.
+    /// Returns the total number of received bytes if it is time to report it to the sender.
     pub(super) fn give_back(&mut self, pack: PackId, cost: u64, eager: bool) -> Option<u64> {
         let used = match eager {
             true => &mut self.eager,
@@ -70,8 +70,8 @@ impl Budget {
         })
     }
 
-    /// Whether one more may be granted: into the half of the limit that is not for what comes
-    /// eagerly. A message larger than that has room when no other was granted.
+    /// Whether a further message can be granted: into the half of the limit that is not for eager
+    /// messages. A message larger than that has room when no other is granted.
     pub(super) fn has_room(&self, cost: u64) -> bool {
         self.granted == 0 || self.granted.saturating_add(cost) <= self.limit / 2
     }

@@ -1,15 +1,15 @@
-//! Whether a header can be true in this flare: it may come from anyone.
+//! Checks whether a header can be valid in this flare: anyone may have sent it.
 
 use super::Inbox;
 use crate::address::Destination;
 use crate::pack_id::PackId;
 use crate::wire::{Header, Kind, WireError};
 
-/// Largest failure another pack may describe.
+/// The longest description of a failure that another pack may send, in bytes.
 const LARGEST_FAILURE: u64 = 1 << 20;
 
-/// A header of news of one of so many packs, which came through another one; the number of bytes
-/// that follow.
+/// Checks a header with news about one of `packs` packs, relayed by another one; returns the number
+/// of bytes that follow.
 pub(crate) fn check_news(header: &Header, packs: u32) -> Result<usize, WireError> {
     if header.pack.0 >= packs {
         return Err(WireError::Invalid {
@@ -62,7 +62,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// Whether a message can be from this worker of that pack, and for this one.
+    /// Checks that a message can come from this worker of that pack, and can be for this
+    /// destination.
     pub(super) fn check_ends(
         &self,
         pack: PackId,

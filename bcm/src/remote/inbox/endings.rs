@@ -1,5 +1,5 @@
-//! How a flare ends for a pack: others leave it, are lost or fail, and what this pack finds wrong
-//! goes to the others.
+//! How a flare ends for a pack: other packs leave, are lost or fail, and errors that this pack
+//! finds are announced to the others.
 
 use std::fmt;
 use std::sync::{OnceLock, Weak};
@@ -15,11 +15,11 @@ use crate::remote::Frame;
 use crate::remote::patience::Patience;
 use crate::wire::{Header, Kind, WireError};
 
-/// How long after a pack's goodbye its last messages may still be on their way, or word of the failure that it left
-/// for: that comes from another pack, and the goodbye may be faster.
+/// How long after a pack's goodbye its last messages may still be on their way, or the report of
+/// the failure that made it leave: that comes from another pack and may be slower than the goodbye.
 pub(super) const STRAGGLERS: Duration = Duration::from_millis(500);
 impl Inbox {
-    /// Another pack sends nothing more.
+    /// Records that another pack sends nothing more.
     pub(crate) fn left(&self, pack: PackId) {
         if let Some(departed) = self.departed.get(pack.index()) {
             departed.get_or_init(|| Mutex::new(Patience::of(STRAGGLERS)));
@@ -27,7 +27,7 @@ impl Inbox {
         }
     }
 
-    /// Whether the pack's operations have ended, well or badly.
+    /// Whether the pack's operations have ended, successfully or not.
     #[cfg(any(test, feature = "s3"))]
     pub(crate) fn is_over(&self) -> bool {
         self.config.cancellation.ended().is_some()
@@ -45,7 +45,8 @@ impl Inbox {
             .is_some_and(|departed| departed.get().is_some())
     }
 
-    /// Whether another pack has said goodbye so long ago that nothing of it, nor why it left, is still to come.
+    /// Whether another pack said goodbye so long ago that neither messages from it nor the reason
+    /// it left can still arrive.
     pub(crate) fn is_gone(&self, pack: PackId) -> bool {
         self.departed
             .get(pack.index())
@@ -53,30 +54,30 @@ impl Inbox {
             .is_some_and(|stragglers| stragglers.lock().is_over())
     }
 
-    /// Whether nothing can come from a worker any more.
+    /// Whether no more messages can come from a worker.
     pub(in crate::remote) fn departed(&self, worker: u32) -> bool {
         let pack = self.config.topology.pack_of(worker);
         pack.is_some_and(|pack| self.is_gone(pack))
     }
 
-    /// Another pack is gone without a goodbye: the flare fails.
+    /// Fails the flare because another pack disappeared without a goodbye.
     pub(crate) fn lost(&self, pack: PackId, reason: impl fmt::Display) {
         let mut failure = Failure::new(FailureKind::PackLost, reason.to_string());
         failure.pack = Some(pack);
         self.fail(failure);
     }
 
-    /// Something arrived that cannot be right: the flare fails rather than compute with it.
+    /// Fails the flare because of a frame that cannot be right, rather than compute with it.
     pub(crate) fn refused(&self, pack: Option<PackId>, error: &WireError) {
         self.fail(error.to_failure(pack));
     }
 
-    /// This pack can receive nothing more: the flare fails.
+    /// Fails the flare because this pack can receive nothing more.
     pub(crate) fn broken(&self, reason: &Error) {
         self.fail(reason.to_failure(None, Some(self.config.pack)));
     }
 
-    /// Compares what another pack's worker does with what has been called here.
+    /// Compares the collective that another pack's worker called with those called here.
     pub(super) fn compare(&self, header: &Header) {
         let histories = &self.config.mailboxes.histories;
         if let Err(error) = histories.heard(header.context, header.class, header.source) {
@@ -84,7 +85,7 @@ impl Inbox {
         }
     }
 
-    /// Workers of two packs have called different collectives.
+    /// Ends the flare because workers of two packs have called different collectives.
     pub(super) fn mismatched(&self, error: Error) {
         let failure = error.to_failure(None, Some(self.config.pack));
         if self.end(error) {
@@ -92,7 +93,8 @@ impl Inbox {
         }
     }
 
-    /// A pack that has closed and still keeps the others together tells them too.
+    /// Ends this pack's operations with a failure and announces it. A pack that has closed and
+    /// still connects the others announces it too.
     fn fail(&self, failure: Failure) {
         let first = self.end(Error::Aborted(failure.clone()));
         if first || matches!(self.config.cancellation.ended(), Some(Error::Closed)) {
@@ -100,7 +102,7 @@ impl Inbox {
         }
     }
 
-    /// Ends this pack's operations; `true` when nothing else has yet.
+    /// Ends this pack's operations; `true` if nothing else has ended them yet.
     pub(super) fn end(&self, error: Error) -> bool {
         let first = self.config.cancellation.end(error);
         if first {
@@ -110,7 +112,8 @@ impl Inbox {
         first
     }
 
-    /// Tells every other pack of a failure. Best effort: who cannot be told notices by itself.
+    /// Announces a failure to every other pack. Best effort: a pack that cannot be reached notices
+    /// by itself.
     pub(in crate::remote) fn tell_all(&self, failure: &Failure) {
         let Ok(payload) = serde_json::to_vec(failure) else {
             return;
@@ -118,7 +121,7 @@ impl Inbox {
         self.notify(Kind::Abort, &payload);
     }
 
-    /// The failure that the flare has ended with, as others are told of it.
+    /// The failure that the flare has ended with, as it is announced to others.
     pub(crate) fn failure(&self) -> Option<(Header, Vec<u8>)> {
         let config = &self.config;
         let failure = match config.cancellation.ended()? {
@@ -132,7 +135,7 @@ impl Inbox {
         Some((header, payload))
     }
 
-    /// Sends a frame without a receiver in particular to every other pack.
+    /// Sends a frame without a particular receiver to every other pack.
     pub(in crate::remote) fn notify(&self, kind: Kind, payload: &[u8]) {
         let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
             return;

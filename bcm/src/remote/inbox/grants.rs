@@ -1,9 +1,9 @@
 //! How much may be on its way to this pack, and which offers are granted.
 //!
-//! What comes eagerly is bounded by its sender's window, which is checked here; what is offered
-//! is granted in the order it came while there is room, and at once when a worker waits for it,
-//! because then it is not held for long. So a pack holds at most its limit and what its blocked
-//! workers wait for, and every message a worker waits for can come.
+//! Eager messages are bounded by their sender's window, which is checked here. Offers are granted
+//! in the order they arrived while there is room, and immediately if a worker waits for the
+//! message, because then it is not held for long. So a pack holds at most its limit plus what its
+//! blocked workers wait for, and every message a worker waits for can arrive.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -17,7 +17,7 @@ use super::{Inbox, State};
 use crate::pack_id::PackId;
 use crate::wire::{Header, Kind, Layout, WireError};
 
-/// A worker waits for messages of a stream for as long as this lives.
+/// While this lives, a worker waits for messages of a stream.
 #[derive(Debug)]
 pub(crate) struct Expectation {
     inbox: Arc<Inbox>,
@@ -37,7 +37,7 @@ impl Drop for Expectation {
 }
 
 impl Inbox {
-    /// Room for what its sender had room for in its window.
+    /// Takes room for a message that its sender had room for in its window.
     pub(super) fn permit_eager(&self, header: &Header) -> Result<Permit, WireError> {
         let cost = cost(header.total);
         {
@@ -53,7 +53,7 @@ impl Inbox {
         })
     }
 
-    /// Another pack would like to send a message.
+    /// Handles an offer of another pack.
     pub(super) fn offered(&self, header: &Header) -> Result<(), WireError> {
         let granted = {
             let mut state = self.state.lock();
@@ -62,7 +62,7 @@ impl Inbox {
             }
             let key = StreamKey::of(header);
             match state.known(key, header.sequence) {
-                // Said before, and perhaps not heard.
+                // Already granted; the grant may have been lost.
                 Known::Partly(_) => Some(self.grant_of(header)),
                 Known::Done => None,
                 Known::New
@@ -82,8 +82,8 @@ impl Inbox {
         Ok(())
     }
 
-    /// A worker waits for the next message of a stream: when that was offered it is granted, room
-    /// or not, because it will be taken at once.
+    /// Registers that a worker waits for the next message of a stream. If that message has been
+    /// offered it is granted, whether there is room or not, because it will be taken immediately.
     pub(in crate::remote) fn expect(&self, key: StreamKey) -> Option<Expectation> {
         let inbox = self.me.upgrade()?;
         let granted = {
@@ -95,8 +95,8 @@ impl Inbox {
         Some(Expectation { inbox, key })
     }
 
-    /// Grants the next message of a stream if it was offered and a worker waits for it. No later one:
-    /// its sender may offer any amount after it.
+    /// Grants the next message of a stream if it was offered and a worker waits for it. Later
+    /// messages are not granted: the sender may offer any number of them.
     pub(super) fn grant_wanted(&self, state: &mut State, key: StreamKey) -> Option<Header> {
         if state.offers.is_empty() || !state.expected.contains_key(&key) {
             return None;

@@ -1,9 +1,9 @@
-//! Where a backend hands in what arrives: checks it, puts messages together, in order and once,
-//! and gives them to the mailboxes of this pack's workers.
+//! Receives what a backend reads: checks frames, assembles messages, brings them into order without
+//! duplicates, and gives them to the mailboxes of this pack's workers.
 //!
 //! Lock order: `state`, then `budget`, then a mailbox's own. No frame is sent and no payload is
-//! copied under a lock. A [`Permit`](super::permit::Permit) is never dropped under `state`, since giving back its room
-//! may grant an offer.
+//! copied under a lock. A [`Permit`](super::permit::Permit) is never dropped while `state` is
+//! locked, since giving back its room may grant an offer.
 
 mod budget;
 mod checks;
@@ -45,7 +45,7 @@ use crate::payload::{Body, Encoding};
 use crate::topology::Topology;
 use crate::wire::{Header, Kind, WireError};
 
-/// What an inbox needs to know.
+/// The configuration of an inbox.
 #[derive(Debug)]
 pub(crate) struct InboxConfig {
     pub(crate) flare: [u8; 16],
@@ -67,9 +67,9 @@ pub(crate) struct Inbox {
     pub(super) counters: Counters,
     state: Mutex<State>,
     budget: Mutex<Budget>,
-    /// Read without the lock whenever room is given back.
+    /// The number of waiting offers, read without the lock whenever room is given back.
     offers_waiting: AtomicUsize,
-    /// Those that have said goodbye, and how long more may come of them.
+    /// For each pack that has said goodbye, how long more frames from it may still arrive.
     departed: Vec<OnceLock<Mutex<Patience>>>,
 }
 
@@ -77,9 +77,9 @@ pub(crate) struct Inbox {
 struct State {
     streams: HashMap<StreamKey, Stream>,
     offers: Offers,
-    /// What workers are waiting for.
+    /// The streams that workers are waiting on, with the number of workers.
     expected: HashMap<StreamKey, usize>,
-    /// The pack has left the flare: what still comes for it is dropped.
+    /// The pack has left the flare: frames that still arrive for it are dropped.
     closed: bool,
 }
 
@@ -93,7 +93,7 @@ impl State {
         }
     }
 
-    /// What is known of a message; only one that has a permit makes a stream.
+    /// What is known about a message; only a message with a permit creates a stream.
     fn known(&self, key: StreamKey, sequence: u64) -> Known {
         let stream = self.streams.get(&key);
         stream.map_or(Known::New, |stream| stream.known(sequence))
@@ -106,14 +106,14 @@ impl State {
     }
 }
 
-/// What a backend does with the payload that follows a header.
+/// What a backend must do with the payload that follows a header.
 #[derive(Debug)]
 pub(crate) enum PayloadTarget {
     /// Read it into the chunk's place, then [`Chunk::commit`].
     Chunk(Chunk),
     /// Read it and hand it to [`Inbox::notice`]; it is short.
     Notice(usize),
-    /// Read it and drop it: it has been here before.
+    /// Read it and drop it: it has already arrived, or the pack has left.
     Skip(usize),
 }
 
@@ -132,7 +132,7 @@ impl Chunk {
         self.slot.bytes()
     }
 
-    /// As `commit`, for frames that carry a checksum.
+    /// Like `commit`, for frames with a checksum.
     pub(crate) fn verify_and_commit(mut self) -> Result<(), WireError> {
         let header = self.header;
         header.verify(self.bytes())?;
@@ -140,7 +140,8 @@ impl Chunk {
         Ok(())
     }
 
-    /// The payload is there. Dropped without this, the chunk may come again.
+    /// Records that the payload is in place. If this is dropped instead, the chunk can arrive
+    /// again.
     pub(crate) fn commit(self) {
         if self.slot.fill() {
             self.inbox.complete(&self.header, &self.assembly);
@@ -166,7 +167,7 @@ impl Inbox {
     }
 
     pub(super) fn attach(&self, backend: Weak<dyn Backend>) {
-        // There is one backend per pack, so a second call cannot happen.
+        // There is one backend per pack, so there is no second call.
         let _ = self.backend.set(backend);
     }
 
@@ -174,12 +175,12 @@ impl Inbox {
         &self.config
     }
 
-    /// Whether a header names this flare, and not another one of the same packs.
+    /// Whether a header belongs to this flare, and not to another one of the same packs.
     pub(super) fn is_of(&self, header: &Header) -> bool {
         header.flare == self.config.flare
     }
 
-    /// A header has arrived.
+    /// Accepts a header that has arrived, and returns what to do with its payload.
     pub(crate) fn open(&self, header: &Header) -> Result<PayloadTarget, WireError> {
         self.check(header)?;
         if header.kind != Kind::Data {
@@ -223,7 +224,7 @@ impl Inbox {
         })
     }
 
-    /// A whole frame has arrived.
+    /// Accepts a whole frame that has arrived.
     pub(crate) fn accept(&self, header: &Header, payload: &[u8]) -> Result<(), WireError> {
         let right_length = |expected: usize| match payload.len() == expected {
             true => Ok(()),
@@ -248,7 +249,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// A frame that is not part of a message has arrived.
+    /// Handles a frame that is not part of a message.
     pub(crate) fn notice(&self, header: &Header, payload: &[u8]) {
         match header.kind {
             Kind::Data | Kind::Stored => {}
@@ -276,7 +277,7 @@ impl Inbox {
         }
     }
 
-    /// The last chunk of a message is in place.
+    /// Delivers a message whose last chunk is in place.
     fn complete(&self, header: &Header, assembly: &Assembly) {
         let arrival = match self.arrival(header, assembly) {
             Ok(arrival) => arrival,
@@ -291,7 +292,7 @@ impl Inbox {
         let stream = state.streams.entry(key).or_default();
         let (sequence, class) = (header.sequence, header.class);
         let histories = &self.config.mailboxes.histories;
-        // With what arrived, which must not be dropped under the lock either.
+        // Together with the messages, which must not be dropped under the lock either.
         let mut mismatched = Vec::new();
         stream.complete(sequence, class, arrival, |class, arrival| {
             if let Err(error) = histories.heard(header.context, class, header.source) {
@@ -345,7 +346,7 @@ impl Inbox {
         let (theirs, ours) = (header.pack, self.config.pack);
         let most = topology.pack_size(theirs) as usize * topology.pack_size(ours) as usize;
         let mut bundled = bundle::open(fingerprint, buffer, permit, most)?;
-        // What is for one receiver is given to it together.
+        // Values for the same receiver are delivered together.
         bundled.sort_by_key(|value| value.destination);
         for value in &bundled {
             self.check_ends(theirs, value.source, value.destination)?;
@@ -360,7 +361,7 @@ impl Inbox {
         }
     }
 
-    /// Drops everything that was not delivered, and will drop what comes.
+    /// Drops everything that was not delivered, and everything that arrives from now on.
     pub(super) fn clear(&self) {
         let closed = State {
             closed: true,

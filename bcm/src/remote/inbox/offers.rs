@@ -1,20 +1,21 @@
-//! Messages that other packs would like to send and that there was no room for yet.
+//! Messages that other packs want to send and for which there was no room yet.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::remote::stream::StreamKey;
 use crate::wire::{Header, WireError};
 
-/// Offers one pack may have waiting here: each is of a thread that waits with it.
+/// The most offers one pack may have waiting here: each belongs to a thread that waits in that
+/// pack.
 pub(super) const MOST: u32 = 4096;
 
 /// See the module's documentation. First come, first served.
 #[derive(Debug)]
 pub(super) struct Offers {
-    /// By the order they came in.
+    /// By order of arrival.
     waiting: BTreeMap<u64, Header>,
     streams: HashMap<StreamKey, BTreeMap<u64, u64>>,
-    /// How many there are of each pack.
+    /// The number of waiting offers per pack.
     counts: Vec<u32>,
     next: u64,
 }
@@ -41,7 +42,7 @@ impl Offers {
         self.waiting.values().next()
     }
 
-    /// Adds one, unless it was made before.
+    /// Adds an offer, unless it was made before.
     pub(super) fn add(&mut self, offer: Header) -> Result<(), WireError> {
         let key = StreamKey::of(&offer);
         let made = (self.streams.get(&key)).is_some_and(|it| it.contains_key(&offer.sequence));
@@ -65,7 +66,7 @@ impl Offers {
         self.take(StreamKey::of(&offer), offer.sequence)
     }
 
-    /// Takes that of one message.
+    /// Takes the offer of one message.
     pub(super) fn take(&mut self, key: StreamKey, sequence: u64) -> Option<Header> {
         let stream = self.streams.get_mut(&key)?;
         let number = stream.remove(&sequence)?;

@@ -1,4 +1,4 @@
-//! A connection that is made again when it breaks.
+//! A connection that is opened again when it breaks.
 
 use std::io::{Error, ErrorKind};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct Connection {
     open: Mutex<Option<Arc<lapin::Connection>>>,
 }
 
-/// A channel and the connection it belongs to, which does not always tell it that it broke.
+/// A channel and its connection, which does not always notify the channel when it breaks.
 #[derive(Clone)]
 pub(super) struct Link {
     connection: Arc<lapin::Connection>,
@@ -31,9 +31,9 @@ impl Link {
         self.connection.status().connected() && self.channel.status().connected()
     }
 
-    /// The answer to what the connection was asked, which may take as long as a machine with much else to do takes,
-    /// while the connection stands: whoever gave it up would be missed by others (docs/adr/0089). One that is dead and
-    /// does not show it ends by its heartbeats, after twelve seconds.
+    /// Waits for the answer to a request while the connection stands, however long a busy machine
+    /// takes: a pack that gave the connection up would be taken for lost (docs/adr/0089). A dead
+    /// connection that shows no error is ended by its heartbeats, after twelve seconds.
     pub(super) async fn answer<T>(
         &self,
         answer: impl Future<Output = lapin::Result<T>>,
@@ -42,7 +42,7 @@ impl Link {
         answer.unwrap_or_else(|| Err(broken()))
     }
 
-    /// Whether the server has stopped taking messages, for lack of memory or disk.
+    /// Whether the server has stopped accepting messages, for lack of memory or disk.
     pub(super) fn is_blocked(&self) -> bool {
         self.connection.status().blocked()
     }
@@ -68,13 +68,13 @@ impl Connection {
         }
     }
 
-    /// A new channel, made within a second or not at all: a connection that breaks in the middle
+    /// Opens a new channel, within a second or not at all: a connection that breaks in the middle
     /// of a request may leave it without an answer.
     pub(super) async fn link(&self) -> lapin::Result<Link> {
         self.link_within(CONNECTING).await
     }
 
-    /// As `link`, with more time for a server that is far away or busy.
+    /// Like `link`, with more time for a server that is far away or busy.
     pub(super) async fn link_within(&self, limit: Duration) -> lapin::Result<Link> {
         within(limit, self.make_link()).await
     }
@@ -113,7 +113,7 @@ impl Connection {
     }
 }
 
-/// The answer to what a connection is asked, which may break without saying so.
+/// Waits at most `limit` for the answer to a request on a connection that may break without notice.
 pub(super) async fn within<T>(
     limit: Duration,
     answer: impl Future<Output = lapin::Result<T>>,
@@ -122,7 +122,7 @@ pub(super) async fn within<T>(
     answer.unwrap_or_else(|| Err(broken()))
 }
 
-/// What a connection that broke without saying so is reported as.
+/// The error for a connection that broke without notice.
 pub(super) fn broken() -> lapin::Error {
     Error::from(ErrorKind::ConnectionReset).into()
 }

@@ -16,16 +16,16 @@ use super::{AGAIN, Shared};
 use crate::remote::runtime::LOOK;
 use crate::wire::{HEADER_SIZE, Header, WireError};
 
-/// Frames the server sends ahead of the acknowledgement.
+/// The frames that the server sends ahead of the acknowledgement.
 const AHEAD: u16 = 16;
 
-/// What reads a queue.
+/// A consumer of a queue, and its link.
 pub(super) struct Reader {
     link: Link,
     consumer: Consumer,
 }
 
-/// Begins to read a queue. How long that may take is the caller's.
+/// Begins to read a queue. The caller limits how long that may take.
 pub(super) async fn consume(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
     let link = shared.back.link_within(super::CONNECTING).await?;
     let channel = &link.channel;
@@ -38,7 +38,7 @@ pub(super) async fn consume(shared: &Shared, queue: &ShortString) -> lapin::Resu
     Ok(Reader { link, consumer })
 }
 
-/// Reads a queue until the pack closes; connects again when the connection breaks.
+/// Reads a queue until the pack closes; reconnects when the connection breaks.
 pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) {
     let mut reader = Some(first);
     let mut broken: Option<Instant> = None;
@@ -73,12 +73,13 @@ pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) 
     }
 }
 
-/// Reads until the connection breaks, or the server ends it, which it does without a reason.
+/// Reads until the connection breaks, or the server ends it, which it does without giving a reason.
 async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error>, WireError> {
     loop {
         if shared.inbox.is_aborted() || shared.left.load(Ordering::Acquire) {
-            // A pack that failed and could not say so is missed: nobody reads its queues. One that leaves in good
-            // order reads until it has deleted them: its goodbye may be long on its way.
+            // A pack that failed and could not announce it must be noticed: nobody reads its
+            // queues. A pack that leaves in good order reads until it has deleted them: its goodbye
+            // may take long to arrive.
             return Ok(None);
         }
         let next = reader.consumer.next();
@@ -92,7 +93,7 @@ async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error
         shared.frames.fetch_add(1, Ordering::Relaxed);
         let header = Header::decode(&delivery.data)?;
         let payload = delivery.data.get(HEADER_SIZE..).unwrap_or_default();
-        // What is for all comes back to the one who sent it, too.
+        // Frames for all packs also come back to the sender.
         if header.pack != shared.pack {
             header.verify(payload)?;
             shared.inbox.accept(&header, payload)?;

@@ -1,10 +1,11 @@
-//! A user and a virtual host of a flare's own, through the server's management API: AMQP itself
-//! makes neither.
+//! A user and a virtual host of a flare's own, created through the server's management API: AMQP
+//! itself cannot create them.
 //!
-//! The user may do anything in that virtual host, which has nothing but the flare's queues, and
-//! nothing outside. Both go with the flare, whatever it has made there. The virtual host is where its
-//! packs meet, so it is called after the flare, or the group, and nothing else: users' names also say
-//! until when, which packs may know a second apart, and then there are several for one virtual host.
+//! The user may do anything in that virtual host, which contains only the flare's queues, and
+//! nothing outside it. Both are removed with the flare, together with everything it has created
+//! there. Packs meet in the virtual host, so it is named after the flare or the group alone. Users'
+//! names also contain the time until which they are needed, which packs may compute a second apart;
+//! then one virtual host has several users.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -24,26 +25,27 @@ use crate::error::Error;
 use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::credentials::{self, Credentials};
 
-/// Where the API is on the server's host unless the address says otherwise.
+/// The API's port on the server's host unless the URI sets its address.
 const PORT: u16 = 15672;
 const TLS_PORT: u16 = 15671;
-/// Characters of what it says when it refuses.
+/// The most characters of the API's refusal that are reported.
 const MOST_SAID: usize = 200;
-/// How often, and after what time, user and virtual host are tried to be made, or removed.
+/// How often creating or removing user and virtual host is tried, and the pause before trying
+/// again.
 const ATTEMPTS: u32 = 8;
 const AGAIN: Duration = Duration::from_millis(150);
-/// How long one call may take: to make or to delete a virtual host is much for a server that is busy.
+/// How long one call may take: creating or deleting a virtual host is much work for a busy server.
 const CALL: Duration = Duration::from_secs(15);
-/// How long connecting for it may take.
+/// How long connecting for a call may take.
 const CONNECTING: Duration = Duration::from_secs(4);
 /// How long deleting a flare's user and virtual host may take.
 pub(super) const CLEANING: Duration = Duration::from_secs(30);
-/// How long of that all may take that is done for flares that are over.
+/// How much of that may be spent on flares that are over.
 const LEFTOVERS: Duration = Duration::from_secs(5);
-/// Of those, how many are removed at once.
+/// How many of those flares are cleaned up concurrently.
 const AT_ONCE: usize = 8;
-/// A pack has two queues and two connections; those of a group's last flare may still be there, and
-/// so may what the server takes for a connection that broke.
+/// A pack has two queues and two connections; those of a group's last flare may still exist, and so
+/// may broken connections that the server has not noticed.
 const QUEUES_OF_A_PACK: u32 = 4;
 const CONNECTIONS_OF_A_PACK: u32 = 8;
 
@@ -60,7 +62,8 @@ impl Management {
             backend: NAME,
             reason,
         };
-        // Fails when another part of the program has chosen one already, which is as good.
+        // Fails if another part of the program has already chosen a provider, which is just as
+        // good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .timeout(CALL)
@@ -83,8 +86,8 @@ impl Management {
         })
     }
 
-    /// Makes user and virtual host, or finds them made. The server refuses one of two packs that
-    /// make the same at once, who then tries again.
+    /// Creates user and virtual host if they do not exist. If two packs create the same ones at the
+    /// same time, the server may refuse one of them, which then tries again.
     pub(super) async fn make(
         &self,
         account: &Credentials,
@@ -94,7 +97,8 @@ impl Management {
         tried(|| self.make_once(account, vhost, packs)).await
     }
 
-    /// The user comes first and goes last: who has one may have the other.
+    /// The user is created first and removed last: if there is no user, there is no virtual host
+    /// either.
     async fn make_once(
         &self,
         account: &Credentials,
@@ -103,7 +107,7 @@ impl Management {
     ) -> Result<(), Error> {
         let name = &account.user;
         let permission = format!("permissions/{vhost}/{name}");
-        // Given last: with it everything is there, and a pack that comes later has asked once.
+        // Granted last: if it exists everything does, and later packs need only this request.
         let made = self.call(Method::GET, &permission, None).await?;
         if made.is_some() {
             return Ok(());
@@ -126,8 +130,8 @@ impl Management {
         self.put(&permission, all).await
     }
 
-    /// Waits until a virtual host has started. The server answers who makes one when it has, but whoever else makes
-    /// the same one meanwhile before that.
+    /// Waits until a virtual host has started. The server answers the call that creates it only
+    /// when it has started, but a concurrent call that creates the same one earlier.
     async fn started(&self, name: &str) -> Result<(), Error> {
         #[derive(Deserialize)]
         struct Vhost {
@@ -146,22 +150,23 @@ impl Management {
         }
     }
 
-    /// Removes those of a flare or a group, and then what it can of those of flares that are over: what cannot be
-    /// removed is none of this flare's, stays to be seen on the server, and is tried again after the next one.
+    /// Removes the users and the virtual host of a flare or group, and then, as far as possible,
+    /// those of flares that are over. Failures of the latter do not concern this flare: the
+    /// leftovers stay visible on the server, and the next clean-up tries again.
     pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
         let since = Instant::now();
         let mut by_owner = tried(|| self.remove_own(flare_id)).await?;
         by_owner.retain(|_, users| are_over(users));
         let removing = stream::iter(by_owner.into_keys())
             .for_each_concurrent(AT_ONCE, |owner| self.remove_if_over(owner));
-        // Those that are not removed in that time are as those that cannot be.
+        // Those that are not removed in time are treated like those that cannot be.
         let left = (CLEANING / 2).saturating_sub(since.elapsed());
         let _ = tokio::time::timeout(left.min(LEFTOVERS), removing).await;
         Ok(())
     }
 
-    /// The users that there are of others, by whom they are for. A server that has much to do may answer too late, and
-    /// goes on with what it was asked for.
+    /// Removes this flare's own, and returns the users of others by owner. A busy server may answer
+    /// too late, and still continue with what it was asked.
     async fn remove_own(&self, flare_id: &str) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let mut by_owner = self.users().await?;
         if let Some(own) = by_owner.remove(flare_id) {
@@ -170,9 +175,11 @@ impl Management {
         Ok(by_owner)
     }
 
-    /// Looked at again at the last moment: a pack that is let in meanwhile has another user, and the virtual host is
-    /// the same. One that is just being let in finds that missing, and makes it again ([`Management::make`]). Whoever
-    /// was let in between this look and the next call, from its first call to its last, cannot connect.
+    /// Removes the users and the virtual host of an owner if they are still over. Checked again at
+    /// the last moment: a pack admitted since then has another user but the same virtual host. A
+    /// pack that is just being admitted finds the virtual host missing, and creates it again
+    /// ([`Management::make`]). A pack whose admission falls entirely between this check and the
+    /// next call cannot connect.
     async fn remove_if_over(&self, owner: String) {
         if let Ok(mut by_owner) = self.users().await
             && let Some(users) = by_owner.remove(&owner)
@@ -182,7 +189,7 @@ impl Management {
         }
     }
 
-    /// The users that were made for flares and groups, by whom they are for.
+    /// Returns the users that were created for flares and groups, by owner.
     async fn users(&self) -> Result<BTreeMap<String, Vec<String>>, Error> {
         #[derive(Deserialize)]
         struct User {
@@ -216,7 +223,7 @@ impl Management {
         self.call(Method::PUT, path, Some(body)).await.map(drop)
     }
 
-    /// Of names that need no escaping; `None` when there is no such thing.
+    /// Calls the API, with names that need no escaping; `None` if the object does not exist.
     async fn call(
         &self,
         method: Method,
@@ -263,7 +270,7 @@ impl Management {
     }
 }
 
-/// Until it ends well, or has been tried often enough.
+/// Repeats `attempt` until it succeeds, or has been tried often enough.
 async fn tried<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
@@ -277,7 +284,7 @@ where
     attempt().await
 }
 
-/// The other causes only repeat that a request failed.
+/// Returns the innermost cause; the others only repeat that a request failed.
 fn innermost(reason: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = reason;
     while let Some(inner) = cause.source() {
@@ -286,7 +293,7 @@ fn innermost(reason: &reqwest::Error) -> String {
     cause.to_string()
 }
 
-/// At `management` of the address' options, or where servers have it.
+/// The API's base URL: the URI's option `management`, or the default address.
 pub(super) fn base(server: &Server) -> String {
     if let Some(base) = server.management() {
         return base.trim_end_matches('/').to_owned();
@@ -302,17 +309,18 @@ pub(super) fn base(server: &Server) -> String {
     }
 }
 
-/// A group may last longer than its first user, and goes with the last one.
+/// Whether all these users are over: a group may outlive its first user, and ends with the last
+/// one.
 fn are_over(users: &[String]) -> bool {
     users.iter().all(|user| credentials::is_over(user))
 }
 
-/// The virtual host of a flare or a group. No user has that name.
+/// The virtual host of a flare or a group. No user has this name.
 pub(super) fn vhost(owner: &str) -> String {
     format!("burst.{owner}")
 }
 
-/// The user of a flare, where its id can be part of a name at all.
+/// The user of a flare, if its id can be part of a name.
 pub(super) fn account(flare: &CredentialRequest<'_>) -> Result<Credentials, Error> {
     Credentials::new(flare).ok_or_else(|| error(credentials::ODD_ID))
 }

@@ -1,4 +1,4 @@
-//! `rabbitmq`: packs talk through queues of a RabbitMQ server.
+//! `rabbitmq`: packs communicate through queues of a RabbitMQ server.
 //!
 //! | on the server | holds |
 //! | --- | --- |
@@ -6,18 +6,18 @@
 //! | queue `burst:<flare>:control:<p>` | control frames for pack `p`, which overtake the above |
 //! | key `burst:<flare>:cast` of the exchange `amq.direct` | nothing; leads to the queues of all packs |
 //!
-//! A one-to-one message is published once per chunk and confirmed by the server: four AMQP
-//! messages (publish, confirm, deliver, acknowledge) beside the frames of its content. A message
-//! for all other packs is published once per chunk with the key of all; the server delivers it to
-//! every queue, this pack's too. One for some of the packs only goes to each of them.
+//! A one-to-one message is published once per chunk and confirmed by the server: four AMQP messages
+//! (publish, confirm, deliver, acknowledge) beside the frames of its content. A message for all
+//! other packs is published once per chunk with the common key; the server delivers it to every
+//! queue, this pack's included. A message for only some of the packs is sent to each of them.
 //!
-//! Queues are durable, and a frame is acknowledged when the inbox has it: what was on its way in
-//! a connection that breaks comes again, and what comes twice is dropped. Frames are not written
+//! Queues are durable, and a frame is acknowledged when the inbox has it: frames on their way in a
+//! connection that breaks are delivered again, and duplicates are dropped. Frames are not written
 //! to disk, since a flare does not outlive a server's restart. A pack deletes its queues when it
-//! leaves, and the server those that have had no reader for a minute, so that there is nothing to
-//! clean up. A flare with [credentials of its own](platform::issue_credentials) has them in a virtual host of
-//! its own, which [`clean`](platform::clean) deletes. A pack whose queue has lost its reader, and has none again soon, is lost; so
-//! is one whose queue is not there.
+//! leaves, and the server deletes those that have had no reader for a minute, so that nothing has
+//! to be cleaned up. A flare with [credentials of its own](platform::issue_credentials) has its
+//! queues in its own virtual host, which [`clean`](platform::clean) deletes. A pack is lost if its
+//! queue has lost its reader and does not soon get another, or if its queue is missing.
 
 mod connection;
 mod consumer;
@@ -59,25 +59,26 @@ pub(super) const KIND: BackendKind = BackendKind {
     ..BackendKind::new(NAME)
 };
 
-/// Largest message the server takes: newer ones refuse more than 16 MiB unless told otherwise.
+/// The largest message the server accepts: newer ones reject more than 16 MiB by default.
 const LARGEST: usize = 16 << 20;
-/// Bytes handed to the connection at once.
+/// The bytes handed to the connection at once.
 const BATCH: usize = 8 << 20;
 /// How long joining may take: less than a runtime waits for it.
 const CONNECTING: Duration = Duration::from_secs(15);
-/// The same over connections that are there, which may have fallen silent: there is to be time for new ones.
+/// The same over existing connections, which may have fallen silent: time must be left for new
+/// ones.
 const RENEWING: Duration = Duration::from_secs(5);
-/// How long taking leave may take: who could not say that it leaves would be taken for dead as soon as the server
-/// goes on.
+/// How long leaving may take: a pack that could not announce that it leaves would be taken for dead
+/// as soon as the server continues.
 const LEAVING: Duration = SILENCE;
-/// The same of a flare that has failed, which the others know.
+/// The same for a flare that has failed, which the others know.
 const LEAVING_FAILED: Duration = Duration::from_secs(1);
-/// How long a connection that broke is tried to be made again, so that everybody knows within a
-/// second when it cannot.
+/// How long reconnecting is tried after a connection broke: short enough that all packs learn
+/// within a second that it failed.
 const RECOVERY: Duration = Duration::from_millis(600);
-/// How long a server may leave a question without an answer.
+/// How long a server may leave a request without an answer.
 const SILENCE: Duration = Duration::from_secs(6);
-/// Between two attempts.
+/// The pause between two attempts.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// What the tasks of a pack share.
@@ -87,13 +88,13 @@ struct Shared {
     pack: PackId,
     packs: u32,
     inbox: Arc<Inbox>,
-    /// Frames that have come from the server.
+    /// The number of frames that have arrived from the server.
     frames: AtomicU64,
     closing: AtomicBool,
     recovery: Duration,
-    /// Its goodbye is said and its queues are deleted, or that took too long.
+    /// Whether the pack's goodbye is sent and its queues are deleted, or that took too long.
     left: AtomicBool,
-    /// Publishing has a connection of its own, because the server may stop reading it.
+    /// The connection for publishing, separate because the server may stop reading it.
     out: Arc<Connection>,
     back: Arc<Connection>,
 }
@@ -103,16 +104,16 @@ struct Shared {
 struct RabbitMq {
     shared: Arc<Shared>,
     publisher: Arc<Publisher>,
-    /// Control frames leave in order, and whoever has one does not wait.
+    /// Control frames leave in order, and their senders do not wait.
     control: mpsc::UnboundedSender<Outgoing>,
     runtime: Arc<Runtime>,
 }
 
-/// What the task that publishes control frames is given.
+/// A job for the task that publishes control frames.
 #[derive(Debug)]
 enum Outgoing {
     Publish(Message),
-    /// Tells when everything before it was published.
+    /// Notifies the sender when everything before it was published.
     Tell(oneshot::Sender<()>),
 }
 
@@ -124,7 +125,8 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     over(runtime, connections, config, inbox, CONNECTING)
 }
 
-/// Opens it over connections that are there, or will be when they are needed; joining may take so long.
+/// Opens the backend over connections that exist or are opened when needed; joining may take
+/// `within`.
 fn over(
     runtime: Arc<Runtime>,
     (out, back): (Arc<Connection>, Arc<Connection>),
@@ -180,7 +182,7 @@ impl RabbitMq {
         }
     }
 
-    /// Publishes the frames of a message with this key.
+    /// Publishes the frames of a message to this exchange with this key.
     fn publish(
         &self,
         peer: Peer,
@@ -243,10 +245,12 @@ impl Backend for RabbitMq {
         let (told, done) = oneshot::channel();
         let _ = self.control.send(Outgoing::Tell(told));
         let shared = Arc::clone(&self.shared);
-        // Best effort: what cannot be said or deleted now is found out, and expires.
+        // Best effort: if the goodbye cannot be sent, the others notice; queues that cannot be
+        // deleted expire.
         let _ = self.runtime.run_for(self.leaving(), async move {
             let _ = done.await;
-            // Readers stop after this, and whoever has not heard the goodbye by then would miss the pack.
+            // Readers stop after this, and a pack that has not received the goodbye by then would
+            // take this one for lost.
             if let Ok(link) = shared.back.link_within(LEAVING).await {
                 shared.names.delete(&link.channel, shared.pack).await;
             }

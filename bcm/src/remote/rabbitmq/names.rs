@@ -1,4 +1,4 @@
-//! What a flare has on the server: queues under its id, declared and deleted here.
+//! The queues of a flare on the server, named after its id; declared and deleted here.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,18 +10,19 @@ use super::server::error;
 use crate::error::Error;
 use crate::pack_id::PackId;
 
-/// How long a queue is kept after its reader is gone, and its messages after the deadline.
+/// How long a queue is kept after its reader has gone, and its messages after the deadline.
 const GRACE: Duration = Duration::from_secs(60);
 /// How long a message of a flare without a deadline may wait.
 const NO_DEADLINE: Duration = Duration::from_secs(24 * 3600);
-/// The exchange for frames for all: one that is in every virtual host, so that no flare leaves any.
+/// The exchange for frames for all packs: one that exists in every virtual host, so that flares
+/// leave none behind.
 pub(super) const CAST: &str = "amq.direct";
-/// The one that takes each queue's name for its key.
+/// The exchange that uses each queue's name as its key.
 pub(super) const QUEUES: &str = "";
-/// Longest id that leaves room for the rest of a name, of which AMQP takes 255 bytes.
+/// The longest id that leaves room for the rest of a name; AMQP names have at most 255 bytes.
 const LONGEST_ID: usize = 200;
 
-/// The names of a flare's queues, and the key of frames for all.
+/// The names of a flare's queues, and the key of frames for all packs.
 #[derive(Debug, Clone)]
 pub(super) struct Names {
     prefix: String,
@@ -49,22 +50,22 @@ impl Names {
         })
     }
 
-    /// Frames for a pack.
+    /// The queue of frames for a pack.
     pub(super) fn pack(&self, pack: PackId) -> ShortString {
         format!("{}:pack:{pack}", self.prefix).into()
     }
 
-    /// Control frames for a pack.
+    /// The queue of control frames for a pack.
     pub(super) fn control(&self, pack: PackId) -> ShortString {
         format!("{}:control:{pack}", self.prefix).into()
     }
 
-    /// The key of frames for all.
+    /// The key of frames for all packs.
     pub(super) fn cast(&self) -> ShortString {
         format!("{}:cast", self.prefix).into()
     }
 
-    /// Declares what a pack needs.
+    /// Declares a pack's queues and binds the common key.
     pub(super) async fn declare(
         &self,
         channel: &Channel,
@@ -83,7 +84,7 @@ impl Names {
             .await
     }
 
-    /// Deletes what only this pack reads, as far as the server lets it.
+    /// Deletes a pack's queues, if the server allows it.
     pub(super) async fn delete(&self, channel: &Channel, pack: PackId) {
         for queue in [self.pack(pack), self.control(pack)] {
             let _ = channel
@@ -96,7 +97,7 @@ impl Names {
 fn arguments(times: &[(&str, Duration)]) -> FieldTable {
     let mut table = FieldTable::default();
     for &(name, time) in times {
-        // The server takes no more than 2^32 milliseconds, which is 49 days.
+        // The server accepts at most 2^32 milliseconds, which is 49 days.
         let milliseconds = time.as_millis().min(u32::MAX.into()) as i64;
         table.insert(name.into(), AMQPValue::LongLongInt(milliseconds));
     }

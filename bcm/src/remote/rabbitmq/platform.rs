@@ -1,5 +1,5 @@
-//! What the platform does with its own credentials: makes a user for each flare, and removes
-//! what a flare has left.
+//! What the platform does with its own credentials: creates a user for each flare, and removes what
+//! a flare has left.
 
 #[cfg(feature = "management")]
 use std::{iter, time::Duration};
@@ -15,11 +15,12 @@ use crate::remote::kind::ServerAddress;
 #[cfg(feature = "management")]
 use crate::remote::{credentials, runtime::Runtime};
 
-/// How long making a user may take.
+/// How long creating a user may take.
 #[cfg(feature = "management")]
 const ISSUING: Duration = Duration::from_secs(15);
 
-/// The same server, as a user made for the flare, in a virtual host that is the flare's alone.
+/// Returns the same server with a user created for the flare, in a virtual host that belongs to the
+/// flare alone.
 #[cfg(feature = "management")]
 pub(super) fn issue_credentials(
     flare: &CredentialRequest<'_>,
@@ -42,7 +43,7 @@ pub(super) fn issue_credentials(
     Ok(config.clone().with_uri(uri).into())
 }
 
-/// The platform's own part.
+/// Not possible in this build: only the platform issues credentials.
 #[cfg(not(feature = "management"))]
 pub(super) fn issue_credentials(
     _: &CredentialRequest<'_>,
@@ -56,8 +57,8 @@ pub(super) fn issue_credentials(
     Err(crate::invalid::InvalidConfiguration::OfBackend { backend, reason }.into())
 }
 
-/// Deletes a flare's user and virtual host with all that is there. Where it had none, the server
-/// deletes what its packs have not.
+/// Deletes a flare's user and its virtual host with everything in it. If the flare had none, the
+/// server deletes the queues that its packs have not deleted.
 #[cfg(feature = "management")]
 pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     if config.shared_credentials {
@@ -71,13 +72,13 @@ pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error>
     })
 }
 
-/// The platform's own part.
+/// Does nothing in this build: only the platform cleans up.
 #[cfg(not(feature = "management"))]
 pub(super) fn clean(_: &str, _: &BackendConfig) -> Result<(), Error> {
     Ok(())
 }
 
-/// Where packs reach the server, and whoever makes their users its management API.
+/// Where packs reach the server, and where the creator of their users reaches its management API.
 pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Error> {
     let server = Server::new(config)?;
     #[cfg(feature = "management")]

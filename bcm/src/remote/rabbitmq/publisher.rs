@@ -16,7 +16,7 @@ use super::{AGAIN, Outgoing, SILENCE, Shared};
 use crate::error::Error;
 use crate::remote::Frame;
 
-/// How long a server may take nothing for lack of memory or disk; readers may make room.
+/// How long a server may accept nothing for lack of memory or disk; readers may make room.
 const BLOCKED: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -42,12 +42,12 @@ impl Message {
     }
 }
 
-/// What the server says to a batch.
+/// The server's answer to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Confirmed,
     Refused,
-    /// Nothing, for long.
+    /// No answer, because the server has been blocked for too long.
     Blocked,
 }
 
@@ -66,8 +66,7 @@ impl Publisher {
         }
     }
 
-    /// Returns once the server has all of these; those it had when the connection broke are
-    /// published again.
+    /// Returns once the server has all of these; if the connection breaks, all are published again.
     pub(super) async fn publish(&self, messages: &[Message]) -> Result<(), Error> {
         let mut broken: Option<Instant> = None;
         loop {
@@ -92,7 +91,7 @@ impl Publisher {
         }
     }
 
-    /// Publishes once, as long as there is a connection and the server reads it.
+    /// Publishes once, while there is a connection and the server reads it.
     async fn attempt(&self, messages: &[Message]) -> lapin::Result<Outcome> {
         let link = self.link().await?;
         let mut publishing = std::pin::pin!(publish_on(&link.channel, messages));
@@ -142,19 +141,19 @@ async fn publish_on(channel: &Channel, messages: &[Message]) -> lapin::Result<Ou
         match confirmation.await? {
             Confirmation::Ack(_) => {}
             Confirmation::Nack(_) => return Ok(Outcome::Refused),
-            // Its channel has forgotten what it was for.
+            // The channel has forgotten what it was for.
             Confirmation::NotRequested => return Err(broken()),
         }
     }
     Ok(Outcome::Confirmed)
 }
 
-/// Whether a new connection may do better.
+/// Whether a new connection may succeed.
 pub(super) fn may_pass(reason: &lapin::Error) -> bool {
     !(reason.is_amqp_soft_error() || reason.is_amqp_hard_error()) || reason.can_be_recovered()
 }
 
-/// Publishes control frames in their order.
+/// Publishes control frames in order.
 pub(super) async fn run_commands(
     publisher: Arc<Publisher>,
     mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
@@ -163,7 +162,7 @@ pub(super) async fn run_commands(
         match outgoing {
             Outgoing::Publish(message) => {
                 if let Err(reason) = publisher.publish(&[message]).await {
-                    // What follows may be what tells the others, and may get through.
+                    // A later frame may be the one that informs the others, and may get through.
                     publisher.shared.broken(&reason);
                 }
             }
@@ -175,8 +174,8 @@ pub(super) async fn run_commands(
 }
 
 impl Shared {
-    /// How long a connection that broke is tried to be made again. A server that is there and slow,
-    /// because it or this machine has much to do, has more time than one that is not.
+    /// How long reconnecting is tried after a connection broke. A server that exists but is slow,
+    /// because it or this machine is busy, gets more time than one that refuses connections.
     pub(super) fn recovery(&self, reason: &lapin::Error) -> Duration {
         match reason.kind() {
             lapin::ErrorKind::IOError(reason) if reason.kind() != ErrorKind::ConnectionRefused => {

@@ -1,4 +1,4 @@
-//! Where the server is, and how its errors are reported.
+//! The server's address, and how its errors are reported.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::credentials::Credentials;
 use crate::remote::kind::ServerAddress;
 
-/// Seconds after which a silent connection is taken for broken, when the address does not say.
+/// The seconds after which a silent connection is taken for broken, unless the URI sets them.
 const HEARTBEAT: u16 = 6;
 
-/// Where the server is and how to log in. Shows nothing of the credentials.
+/// The server's address and credentials. `Debug` output shows nothing of the credentials.
 #[derive(Clone)]
 pub(super) struct Server(Arc<Location>);
 
 struct Location {
     uri: AMQPUri,
-    /// Where its management API is, when the address says so.
+    /// The address of its management API, if the URI sets it.
     #[cfg(feature = "management")]
     management: Option<String>,
-    /// Whom to trust over TLS, as PEM.
+    /// The authorities to trust for TLS, as PEM.
     ca: Option<String>,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// From `amqp://[user:password@]host[:port][/vhost][?management=http://host:port]`,
+    /// Parses `amqp://[user:password@]host[:port][/vhost][?management=http://host:port]`,
     /// `amqps://…` for TLS.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason| InvalidConfiguration::OfBackend {
@@ -63,7 +63,8 @@ impl Server {
                 of: "burst",
             })
             .into());
-            // Fails when another part of the program has chosen one already, which is as good.
+            // Fails if another part of the program has already chosen a provider, which is just as
+            // good.
             #[cfg(feature = "tls")]
             let _ = rustls::crypto::ring::default_provider().install_default();
         }
@@ -81,7 +82,7 @@ impl Server {
         self.0.uri.clone()
     }
 
-    /// Where it listens for packs.
+    /// The address at which it listens for packs.
     pub(super) fn address(&self) -> ServerAddress {
         let authority = &self.0.uri.authority;
         ServerAddress {
@@ -90,7 +91,7 @@ impl Server {
         }
     }
 
-    /// The same server's address for another user, in this virtual host.
+    /// The same server's URI for another user, in this virtual host.
     #[cfg(feature = "management")]
     pub(super) fn uri_for(&self, account: &Credentials, vhost: &str) -> String {
         let mut uri = self.uri();
@@ -108,7 +109,7 @@ impl Server {
         self.0.management.as_deref()
     }
 
-    /// Its user, if that is one made for a flare.
+    /// The user and password of its URI.
     #[cfg(feature = "management")]
     pub(super) fn account(&self) -> Credentials {
         let login = self.uri().authority.userinfo;
@@ -126,7 +127,7 @@ impl Server {
     }
 }
 
-/// One of the options behind an address.
+/// One of the options at the end of a URI.
 #[cfg(feature = "management")]
 fn option<'a>(uri: &'a str, name: &str) -> Option<&'a str> {
     let (_, options) = uri.split_once('?')?;

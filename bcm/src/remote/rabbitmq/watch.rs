@@ -1,12 +1,12 @@
-//! Notices packs that are gone: a queue nobody reads belongs to one, and so does one that is not there.
+//! Notices packs that are gone: those whose queue has no reader, or does not exist.
 //!
-//! Each pack asks after the next one that has not said goodbye. The server knows at once when a
-//! process dies, because its connection does. A pack that ends in good order deletes its queue, and has said goodbye
-//! before. The server confirms what is published for a queue that does not exist, and drops it: who has none, in this
-//! virtual host, would be waited for in vain.
+//! Each pack checks the next one that has not said goodbye. The server notices immediately when a
+//! process dies, because its connection ends. A pack that ends in good order deletes its queue, and
+//! has said goodbye before that. The server confirms messages that are published for a missing
+//! queue, and drops them: a pack without a queue in this virtual host would be waited for in vain.
 //!
-//! What is allowed for is counted in looks, not in time: where this machine or the server has so much to do that a look
-//! takes long, whoever connects again takes long as well.
+//! Limits are counted in checks, not in time: if this machine or the server is so busy that a check
+//! takes long, reconnecting takes long as well.
 
 use std::mem;
 use std::sync::Arc;
@@ -24,15 +24,15 @@ use super::{SILENCE, Shared};
 use crate::pack_id::PackId;
 use crate::remote::runtime;
 
-/// Between two questions.
+/// The time between two checks.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How often a pack may be missed in a row: as often as it is looked for in this time where answers take none.
+/// How many checks in a row a pack may fail: as many as are made in this time if answers take none.
 const fn looks(time: Duration) -> u128 {
     time.as_millis() / PERIOD.as_millis()
 }
 
-/// Asks until the pack closes.
+/// Checks until the pack closes.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut link = None;
     let mut missed: Option<(PackId, u128)> = None;
@@ -59,8 +59,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 missed = None;
                 continue;
             }
-            // It may be connecting again; what cut this pack's connection may have cut its too, and it
-            // may be slower.
+            // It may be reconnecting; the cause that cut this pack's connection may have cut its
+            // connection too, and it may be slower.
             Some(Queue::Unread) => {
                 let budget = match cut {
                     Some(cut) if cut.elapsed() < SILENCE => SILENCE,
@@ -68,7 +68,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 };
                 (budget, "nobody reads its queue on the server")
             }
-            // Its goodbye may be behind other messages here, for as long as some come.
+            // Its goodbye may be queued behind other messages here, for as long as some arrive.
             Some(Queue::Missing) => {
                 let before = mem::replace(&mut frames, shared.frames.load(Ordering::Relaxed));
                 if before != frames {
@@ -88,14 +88,14 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// What is seen of a pack's queue.
+/// The state of a pack's queue.
 enum Queue {
     Read,
     Unread,
     Missing,
 }
 
-/// Looks at a pack's queue; `None` when the connection broke.
+/// Checks a pack's queue; `None` if the connection broke.
 async fn look(shared: &Shared, link: &mut Option<Link>, pack: PackId) -> Option<Queue> {
     let open = match link.take().filter(Link::is_up) {
         Some(open) => open,

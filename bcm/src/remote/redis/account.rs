@@ -1,8 +1,8 @@
-//! A user of the flare's own on the server, who can do nothing but what its packs do, to nothing
-//! but the flare's keys and channels.
+//! A user of the flare's own on the server, which can do only what its packs do, and only with the
+//! flare's keys and channels.
 //!
-//! The flares of a group have one user, whose keys and channels become those of the next flare. A connection
-//! stays logged in while its user changes.
+//! The flares of a group share one user, whose keys and channels change to those of the next flare.
+//! A connection stays logged in while its user changes.
 
 use super::keys;
 use super::resp::{Exchange, Reply};
@@ -10,16 +10,16 @@ use super::resp_error::RespError;
 use super::server::Server;
 use crate::remote::credentials::{self, Credentials};
 
-/// All that the backends say to the server. A connection begins in database 0 and stays there,
-/// unless the platform's address names another.
+/// All commands of the backends. A connection begins in database 0 and stays there, unless the
+/// platform's URI names another.
 const COMMANDS: [&str; 14] = [
     "blpop", "decr", "del", "expire", "get", "incr", "ping", "rpush", "sadd", "scard", "set",
     "xadd", "xdel", "xread",
 ];
-/// What [presence](super::presence) says.
+/// The commands of [presence](super::presence).
 const OF_CHANNELS: [&str; 4] = ["hello", "publish", "subscribe", "unsubscribe"];
 
-/// The one an address names.
+/// The account that a URI names.
 pub(super) fn of(server: &Server) -> Option<Credentials> {
     Some(Credentials {
         user: server.user()?.to_owned(),
@@ -27,8 +27,8 @@ pub(super) fn of(server: &Server) -> Option<Credentials> {
     })
 }
 
-/// Makes the user, or finds it made; it reaches this flare's keys and channels and no others any
-/// more. Where channels cannot be kept apart, as in Redis 6.0, it has none.
+/// Creates the user, or changes the existing one, so that it reaches only this flare's keys and
+/// channels. If the server cannot restrict channels, as Redis 6.0, the user gets none.
 pub(super) fn make(
     exchange: &mut Exchange<'_>,
     account: &Credentials,
@@ -62,7 +62,8 @@ fn rules(account: &Credentials, flare_id: &str, database: i64) -> Vec<String> {
     rules
 }
 
-/// In this order: DragonflyDB cuts the user's connections when a reset is what it reads last.
+/// The order matters: DragonflyDB cuts the user's connections when a reset is the last rule it
+/// reads.
 fn of_channels(flare_id: &str) -> Vec<String> {
     let mut rules = vec![
         "resetchannels".to_owned(),
@@ -74,7 +75,7 @@ fn of_channels(flare_id: &str) -> Vec<String> {
 
 /// Removes the users of a flare or a group, and those of flares that are over.
 pub(super) fn remove(exchange: &mut Exchange<'_>, flare_id: &str) -> Result<(), RespError> {
-    // A user that may not see users has not made any.
+    // A user that is not allowed to list users has not created any.
     let Some(users) = exchange.try_request(&[&[b"ACL"], &[b"USERS"]])? else {
         return Ok(());
     };

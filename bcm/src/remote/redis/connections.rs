@@ -1,4 +1,4 @@
-//! The connections of a pack to the server, which last from one flare to the next.
+//! The connections of a pack to the server, which outlive a flare.
 
 use parking_lot::Mutex;
 
@@ -18,7 +18,7 @@ pub(super) struct Connections {
     pub(super) pool: Pool<Client>,
     /// For control frames.
     pub(super) control: Mutex<ControlConnection>,
-    /// Those of reading threads that have ended with their flare.
+    /// Connections of reading threads that ended with their flare.
     pub(super) reading: Mutex<Vec<Client>>,
 }
 
@@ -27,12 +27,12 @@ pub(super) enum ControlConnection {
     Open(Client),
     /// The last one broke; the next frame needs a new one.
     Broken,
-    /// Whoever reports a failure does not wait for a dead server twice.
+    /// Reporting a failure must not wait for a dead server twice.
     GivenUp,
 }
 
 impl Connections {
-    /// The first one; others are made when they are needed.
+    /// Opens the first connection; others are opened when they are needed.
     pub(super) fn open(server: Server) -> Result<Self, Error> {
         Ok(Self {
             pool: Pool::new(WRITING),
@@ -42,7 +42,7 @@ impl Connections {
         })
     }
 
-    /// The next flare begins: a server that did not answer in the last one is asked again.
+    /// The next flare begins: a server that did not answer in the last one is tried again.
     pub(super) fn renew(&self) {
         let mut control = self.control.lock();
         if let ControlConnection::GivenUp = *control {
@@ -50,7 +50,7 @@ impl Connections {
         }
     }
 
-    /// Closes all that nobody is using, and lets nobody have one any more.
+    /// Closes all unused connections; nobody can acquire one any more.
     pub(super) fn close(&self) {
         drop(self.pool.close());
         *self.control.lock() = ControlConnection::GivenUp;

@@ -1,18 +1,19 @@
-//! How packs notice, through the server, that one of them is gone, or that the server has
-//! forgotten what it was told.
+//! How packs notice, through the server, that one of them is gone, or that the server has lost
+//! data.
 //!
-//! Each pack counts up a key of its own, `burst:<flare>:heartbeat:<pack>`, from when it joins. From
-//! the flare's start, when all have, it looks at that of the next pack that has not said goodbye.
-//! A count that stands still says that the pack is gone, or waits for a processor: which of the two,
-//! its [connection](presence) tells. Gone for [`GONE`] looks is lost; so is one that has been
-//! connected, and stood still, for [`STILL`], as a machine that has vanished. An orderly pack
-//! counts until it leaves `left` in its key: its goodbye may take longer than that to reach the
-//! others. Looks are counted, and not time: who is late itself gives the other one more.
+//! From when it joins, each pack increments a key of its own, `burst:<flare>:heartbeat:<pack>`.
+//! From the flare's start, when all packs have joined, it checks the key of the next pack that has
+//! not said goodbye. A count that stands still means that the pack is gone, or waits for a
+//! processor: its [connection](presence) tells which. A pack that is gone for [`GONE`] checks is
+//! lost; so is one that stays connected and stands still for [`STILL`], as on a machine that has
+//! vanished. A pack that ends in good order counts until it leaves `left` in its key: its goodbye
+//! may take longer than that to reach the others. Checks are counted, and not time: a pack that is
+//! itself late gives the other one more.
 //!
-//! A count that is not above what the server has confirmed before means that it has lost what came
-//! last, messages too. Where a pack goes on after its connections broke, it counts behind each
-//! batch of messages ([`Count`]): a server that has come back, or the replica that took its place,
-//! has all that came before what it has.
+//! A count that is not above the last one the server confirmed means that the server has lost its
+//! latest data, including messages. If a pack can continue after its connections broke, it counts
+//! behind each batch of messages ([`Count`]): a server that has come back, or the replica that took
+//! its place, has everything that came before the count it has.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -29,28 +30,29 @@ use crate::error::Error;
 use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 
-/// Between two beats.
+/// The time between two beats.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How often in a row a count is seen standing still, and nobody connected. A pack that waits for
-/// it knows within a second. After the own connection broke it is [`STILL`], for as long: what cut
-/// it may have cut the other's, who may be slower.
+/// The number of checks in a row that find a count unchanged and its pack disconnected until the
+/// pack is lost. A pack that waits for it learns that within a second. For some time after this
+/// pack's own connection broke, [`STILL`] checks are needed: the same cause may have cut the other
+/// pack's connection, and that pack may be slower.
 const GONE: u32 = 6;
-/// How often in a row a count is seen standing still at all: for six seconds, as long as a server
-/// may say nothing.
+/// The number of checks in a row that find a count unchanged until the pack is lost in any case:
+/// six seconds, as long as a server may stay silent.
 const STILL: u32 = 60;
 
 const LEFT: &[u8] = b"left";
-/// How many that have left are looked past in a beat.
+/// The most packs checked in a beat, while skipping those that have left.
 const AT_ONCE: usize = 8;
 
-/// A pack's signs of life, and its watch over another's.
+/// A pack's heartbeat, and its watch over another pack's.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     pub(super) count: Arc<Count>,
     started: Arc<AtomicBool>,
 }
 
-/// What a pack counts on the server.
+/// The counter of a pack on the server.
 #[derive(Debug)]
 pub(super) struct Count {
     key: String,
@@ -59,17 +61,17 @@ pub(super) struct Count {
 }
 
 impl Count {
-    /// What the count will have gone beyond, when commands yet to be written are carried out.
+    /// The last confirmed count, which every command written from now on must exceed.
     pub(super) fn confirmed(&self) -> i64 {
         self.confirmed.load(Ordering::Acquire)
     }
 
-    /// Counts. One reply, for [`Count::confirm`].
+    /// Increments the counter. One reply, for [`Count::confirm`].
     pub(super) fn up(&self, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
         exchange.command(&[&[b"INCR"], &[self.key.as_bytes()]])
     }
 
-    /// Reads where the count is now.
+    /// Reads the current count.
     pub(super) fn confirm(
         &self,
         before: i64,
@@ -87,7 +89,7 @@ impl Count {
         Ok(())
     }
 
-    /// Says that nobody counts any more. Two replies.
+    /// Marks the counter as finished. Two replies.
     fn leave(&self, exchange: &mut Exchange<'_>, expiry: Duration) -> Result<(), RespError> {
         exchange.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]])?;
         keys::expire(exchange, &self.key, expiry)
@@ -95,7 +97,7 @@ impl Count {
 }
 
 impl Heartbeat {
-    /// Gives the first sign, and more until the threads end.
+    /// Sends the first beat, and more until the threads end.
     pub(super) fn begin(
         config: &PackConfig,
         writer: &Writer,
@@ -122,12 +124,13 @@ impl Heartbeat {
         Ok(Self { count, started })
     }
 
-    /// All packs have joined: from now on they are missed.
+    /// All packs have joined: from now on a missing one is noticed.
     pub(super) fn start(&self) {
         self.started.store(true, Ordering::Release);
     }
 
-    /// Says that the pack ends in good order, unless the thread that counted has. It has ended.
+    /// Records that the pack ends in good order, unless the thread that counted has done so. That
+    /// thread must have ended.
     pub(super) fn leave(&self, writer: &Writer) -> Result<(), Error> {
         if self.count.left.load(Ordering::Acquire) {
             return Ok(());
@@ -137,7 +140,7 @@ impl Heartbeat {
     }
 }
 
-/// Beats and watches.
+/// The task that beats and watches.
 #[derive(Debug)]
 struct Beating {
     flare_id: String,
@@ -147,18 +150,19 @@ struct Beating {
     started: Arc<AtomicBool>,
     count: Arc<Count>,
     watched: Option<Watched>,
-    /// Looks that are left of the time in which what broke the own connection may keep others away.
+    /// The number of checks left in which the cause that broke this pack's connection may keep
+    /// others away.
     unsettled: u32,
 }
 
-/// The pack that is looked at.
+/// The pack that is being watched.
 #[derive(Debug)]
 struct Watched {
     pack: PackId,
     value: Vec<u8>,
-    /// Looks in a row since then.
+    /// Checks in a row since the value changed.
     still: u32,
-    /// Looks in a row at which it was not connected either.
+    /// Checks in a row at which the pack was not connected either.
     gone: u32,
 }
 
@@ -176,7 +180,7 @@ impl Beating {
         exchange.expect(1)
     }
 
-    /// What a pack's key holds; nothing when it is not there.
+    /// The value of a pack's key; empty if it does not exist.
     fn value(&self, pack: PackId, exchange: &mut Exchange<'_>) -> Result<Vec<u8>, RespError> {
         let its = key(&self.flare_id, pack);
         match exchange.request(&[&[b"GET"], &[its.as_bytes()]])? {
@@ -186,7 +190,7 @@ impl Beating {
         }
     }
 
-    /// Looks at the next pack; gives the one that is lost.
+    /// Checks the next pack; returns it if it is lost.
     fn watch(
         &mut self,
         exchange: &mut Exchange<'_>,
@@ -198,7 +202,7 @@ impl Beating {
         let mut found = None;
         for pack in candidates.take(AT_ONCE) {
             let value = self.value(pack, exchange)?;
-            // The goodbye of one that has left is on its way.
+            // The pack has left: its goodbye is on its way.
             if value != LEFT {
                 found = Some((pack, value));
                 break;
@@ -229,7 +233,7 @@ impl Beating {
 }
 
 impl Task for Beating {
-    /// It listens before the pack has joined, and so before anybody looks.
+    /// Subscribes before the pack has joined, and so before anybody checks.
     fn prepare(&mut self, line: &mut Line) -> Result<(), RespError> {
         if self.started.load(Ordering::Acquire) {
             self.unsettled = STILL;
@@ -242,7 +246,7 @@ impl Task for Beating {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
         let begun = Instant::now();
         if line.is_aborted() {
-            // A pack that failed and could not say so is missed.
+            // A pack that failed and could not announce it must be noticed.
             let own = presence::channel(&self.flare_id, self.pack);
             line.exchange(|exchange, _| presence::end(exchange, &own))?;
             line.pause(PERIOD, true);
@@ -259,7 +263,7 @@ impl Task for Beating {
             }
             Ok::<_, RespError>(())
         })?;
-        // However far the server is; who was late is not in a hurry.
+        // Independent of the distance to the server; a late pack need not hurry.
         line.pause(PERIOD.saturating_sub(begun.elapsed()).max(PERIOD / 2), true);
         Ok(())
     }
@@ -282,7 +286,7 @@ impl Task for Beating {
             .and_then(|()| line.exchange(|exchange, _| presence::end(exchange, &own)))
             .is_err()
         {
-            // A reply may still come on it.
+            // A reply may still arrive on it.
             line.drop_connection();
         }
     }

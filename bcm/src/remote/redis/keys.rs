@@ -1,4 +1,4 @@
-//! What a flare stores on the server: everything under its id, all of it with an expiry.
+//! The keys of a flare on the server: all are under its id and have an expiry.
 
 use std::collections::HashSet;
 use std::time::{Duration, SystemTime};
@@ -9,12 +9,12 @@ use crate::pack_id::PackId;
 use crate::remote::credentials::{GRACE, gone_at};
 use crate::wire::Header;
 
-/// What the names of a flare's keys begin with.
+/// The prefix of the names of a flare's keys.
 pub(super) fn prefix(flare_id: &str) -> String {
     format!("burst:{flare_id}")
 }
 
-/// The names of a flare's keys that hold messages.
+/// The names of those keys of a flare that hold messages.
 #[derive(Debug, Clone)]
 pub(super) struct Keys {
     prefix: String,
@@ -31,12 +31,12 @@ impl Keys {
         format!("{}:pack:{pack}", self.prefix)
     }
 
-    /// A stream of frames for a pack.
+    /// A stream of frames for a pack; `lane` is its number.
     pub(super) fn lane(&self, pack: PackId, lane: u32) -> String {
         format!("{}:lane:{pack}:{lane}", self.prefix)
     }
 
-    /// Control frames for a pack.
+    /// The list or stream of control frames for a pack.
     pub(super) fn control(&self, pack: PackId) -> String {
         format!("{}:control:{pack}", self.prefix)
     }
@@ -46,7 +46,7 @@ impl Keys {
         format!("{}:cast", self.prefix)
     }
 
-    /// A chunk that many packs read, or the packs that have read it.
+    /// A chunk that several packs read, or the set of packs that have read it.
     pub(super) fn chunk(&self, header: &Header) -> String {
         let Header {
             source,
@@ -59,13 +59,13 @@ impl Keys {
     }
 }
 
-/// How long a key written now may stay.
+/// How long a key written now is kept.
 pub(super) fn expiry(deadline: Option<SystemTime>) -> Duration {
     let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
     gone_at(deadline).saturating_sub(now).max(GRACE)
 }
 
-/// Sets when a key goes. One reply.
+/// Sets when a key expires. One reply.
 pub(super) fn expire(
     exchange: &mut Exchange<'_>,
     key: &str,
@@ -75,7 +75,7 @@ pub(super) fn expire(
     exchange.command(&[&[b"EXPIRE"], &[key.as_bytes()], &[seconds.as_bytes()]])
 }
 
-/// Deletes a key and waits for it.
+/// Deletes a key and waits for the reply.
 pub(super) fn delete(exchange: &mut Exchange<'_>, key: &str) -> Result<(), RespError> {
     exchange.request(&[&[b"DEL"], &[key.as_bytes()]]).map(drop)
 }
@@ -120,19 +120,19 @@ pub(super) fn delete_all(
     }
 }
 
-/// Whose a key is.
+/// The flare that a key belongs to.
 fn flare_of(key: &[u8]) -> Option<&str> {
     let rest = key.strip_prefix(b"burst:")?;
     let end = rest.iter().position(|&byte| byte == b':')?;
     std::str::from_utf8(&rest[..end]).ok()
 }
 
-/// Where the flares of a group are noted: where none of them can write.
+/// The key that records the flares of a group, which none of them can write.
 fn flares_of(group: &str) -> String {
     format!("burst.flares.{group}")
 }
 
-/// Notes that a flare is of a group, until what the group left is removed. Two replies.
+/// Records that a flare belongs to a group, until the group's data is removed. Two replies.
 pub(super) fn note_flare(
     exchange: &mut Exchange<'_>,
     (group, flare_id): (&str, &str),
@@ -143,7 +143,7 @@ pub(super) fn note_flare(
     expire(exchange, &key, expiry)
 }
 
-/// The flares that were noted for a group, and its own name; forgets them.
+/// Returns the flares that were recorded for a group, and the group's own name; deletes the record.
 pub(super) fn noted_flares(
     exchange: &mut Exchange<'_>,
     group: &str,
@@ -161,7 +161,7 @@ pub(super) fn noted_flares(
     Ok(flares)
 }
 
-/// A text as a pattern that matches nothing but itself.
+/// Escapes a text as a pattern that matches nothing but itself.
 fn literally(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len());
     for letter in text.chars() {

@@ -1,4 +1,5 @@
-//! What the backends are but for how frames lie on the server, which is all that they differ in.
+//! Everything in the backends except how frames are laid out on the server, the only thing in which
+//! they differ.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,9 +20,9 @@ use crate::remote::inbox::Inbox;
 use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
 
-/// How frames lie on the server in one flare, as one of its packs sees it.
+/// How one flare's frames are laid out on the server, as seen by one of its packs.
 pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
-    /// The backend's.
+    /// The backend's name.
     const NAME: &'static str;
     type Reader: Task;
 
@@ -30,16 +31,16 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
     /// The keys that the pack reads, with a thread for each.
     fn read(&self) -> Vec<String>;
 
-    /// What reads one.
+    /// The task that reads one of them.
     fn reader(&self, key: String, config: &PackConfig) -> Self::Reader;
 
-    /// The keys that nobody else reads.
+    /// The keys that no other pack reads.
     fn own(&self) -> Vec<String>;
 
     /// The key that a control frame for a pack goes to.
     fn control(&self, to: PackId, frame: &Frame<'_>) -> String;
 
-    /// Puts a frame behind the others of a key. Two replies.
+    /// Appends a frame to a key. Two replies.
     fn add(
         exchange: &mut Exchange<'_>,
         key: &str,
@@ -47,7 +48,7 @@ pub(super) trait Layout: fmt::Debug + Send + Sync + Sized + 'static {
         expiry: Duration,
     ) -> Result<(), RespError>;
 
-    /// As [`Backend::send`].
+    /// See [`Backend::send`].
     fn send(
         &self,
         session: &Session,

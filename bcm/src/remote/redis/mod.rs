@@ -4,25 +4,24 @@
 //! | --- | --- |
 //! | `redis-list`: frames in lists | [`list`] |
 //! | `redis-stream`: frames in streams | [`stream`] |
-//! | all that they have in common | [`layout`] |
+//! | everything they have in common | [`layout`] |
 //! | the protocol, and where the server is | [`resp`], [`server`] |
 //! | reading a frame | [`value`] |
 //! | one flare: threads, writing, leaving | [`session`] |
 //! | connections, from one flare to the next | [`connections`] |
-//! | writing, and trying again | [`writer`] |
-//! | threads that read, and connect again | [`threads`] |
+//! | writing, and retrying | [`writer`] |
+//! | threads that read, and reconnect | [`threads`] |
 //! | packs that die, servers that forget | [`heartbeat`], [`presence`] |
-//! | what both store: names, expiry, cleaning | [`keys`] |
-//! | making a user for a flare, cleaning up after it | [`platform`] |
+//! | what both store: names, expiry, clean-up | [`keys`] |
+//! | creating a user for a flare, cleaning up after it | [`platform`] |
 //! | the flare's own user | [`account`] |
 //!
 //! All commands name a single key or channel and are among those DragonflyDB documents.
 //!
-//! **Broken connections.** What is written is written again after a new connection was made,
-//! since the inbox drops what comes twice. What is read from a stream is read again from where it
-//! stopped; what was being popped from a list may be gone, so that ends the flare. A server that
-//! cannot be reached again within [`RECOVERY`] ends it too, and so does one that has forgotten
-//! what it was told.
+//! **Broken connections.** Writes are repeated on a new connection, since the inbox drops
+//! duplicates. Reads of a stream continue where they stopped; an entry that was being popped from a
+//! list may be lost, so that ends the flare. A server that cannot be reached again within
+//! [`RECOVERY`] ends it too, and so does one that has lost data.
 
 pub(super) mod list;
 pub(super) mod stream;
@@ -52,25 +51,25 @@ use server::Server;
 use super::patience::Patience;
 use crate::error::Error;
 
-/// How long a server may say nothing at all to one who waits.
+/// How long a server may stay silent while a caller waits.
 const SILENCE: Duration = Duration::from_secs(6);
-/// The same to a pack whose flare has failed, which the others know or find out.
+/// The same for a pack whose flare has failed, which the others know or find out.
 const SILENCE_AFTER_FAILURE: Duration = Duration::from_secs(1);
-/// How long a connection that broke is tried to be made again, so that everybody knows within a
-/// second when it cannot.
+/// How long reconnecting is tried after a connection broke: short enough that all packs learn
+/// within a second that it failed.
 const RECOVERY: Duration = Duration::from_millis(600);
-/// Between two attempts.
+/// The pause between two attempts.
 const AGAIN: Duration = Duration::from_millis(20);
-/// Largest chunk: half of what a server takes for one value unless told otherwise.
+/// The largest chunk: half of a server's default limit for one value.
 const LARGEST: usize = 256 << 20;
-/// Bytes one sender writes before it lets others have its connection.
+/// The bytes one sender writes before it lets others have its connection.
 const BATCH: usize = 8 << 20;
 
 fn connect(server: &Server) -> Result<Client, Error> {
     Client::connect(server, &mut within(server, SILENCE)).map_err(|reason| server.failed(reason))
 }
 
-/// What a wait asks that is over after so long.
+/// Returns an interrupt for a wait, which fails after `limit`.
 fn within(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error> {
     let mut patience = Patience::of(limit);
     move || match patience.is_over() {
@@ -79,12 +78,12 @@ fn within(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error>
     }
 }
 
-/// As [`within`], but no shorter than the server may take to come back.
+/// Like [`within`], but with at least the time the server may take to recover.
 fn within_or_recovery(server: &Server, limit: Duration) -> impl FnMut() -> Result<(), Error> {
     within(server, limit.max(server.recovery()))
 }
 
-/// Reads all that comes from a server as replies, or as lists of a key and a frame.
+/// Reads everything a server sends as replies, or as lists of a key and a frame.
 #[cfg(feature = "fuzzing")]
 pub(crate) fn read_all(
     stream: std::os::unix::net::UnixStream,

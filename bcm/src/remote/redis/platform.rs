@@ -1,5 +1,5 @@
-//! What the platform does with its own credentials: makes a user for each flare, and removes
-//! what a flare has left.
+//! What the platform does with its own credentials: creates a user for each flare, and removes what
+//! a flare has left.
 
 use std::time::Duration;
 
@@ -13,12 +13,12 @@ use crate::credential_request::{CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::remote::credentials::{self, Credentials, ODD_ID};
 
-/// How long the server may say nothing while it deletes. Who has it cleaned up waits for 30 s, and connecting takes its
-/// part of them.
+/// How long the server may take to delete. Callers of the clean-up wait for 30 s, and connecting
+/// takes part of that.
 const CLEANING: Duration = Duration::from_secs(20);
 
-/// The same server, as a user made for the flare. Refused where that user would be no bound, and
-/// where the server may drop messages.
+/// Returns the same server with a user created for the flare. Fails if that user would not be
+/// restricted, or if the server may drop messages.
 pub(super) fn issue_credentials(
     name: &'static str,
     flare: &CredentialRequest<'_>,
@@ -40,8 +40,8 @@ pub(super) fn issue_credentials(
     Ok(config.clone().with_uri(uri).into())
 }
 
-/// Deletes a flare's user and every key of the flare, or of all flares of a group, in the order in
-/// which nothing can be left.
+/// Deletes a flare's user and every key of the flare, or of all flares of a group, in an order that
+/// leaves nothing behind.
 pub(super) fn clean(
     name: &'static str,
     flare_id: &str,
@@ -58,7 +58,7 @@ pub(super) fn clean(
         let flares = keys::noted_flares(exchange, flare_id)?;
         keys::delete_all(exchange, &flares)?;
         if server.database() != 0 {
-            // Where every connection begins.
+            // The database in which every connection begins.
             exchange.request(&[&[b"SELECT"], &[b"0"]])?;
             keys::delete_all(exchange, &flares)?;
         }
@@ -66,8 +66,8 @@ pub(super) fn clean(
     })
 }
 
-/// Until it goes through. A server that is away may come back for as long as it may do so to packs, and answers within
-/// `limit` in all.
+/// Repeats `attempt` until it succeeds. A server that is away may come back within the same time as
+/// for packs, and must answer within `limit` in all.
 fn tried<T>(
     server: &Server,
     limit: Duration,
@@ -84,7 +84,7 @@ fn tried<T>(
     }
 }
 
-/// Makes the user, once it is known that nobody reads anything without logging in.
+/// Creates the user, after checking that nobody can read anything without logging in.
 fn make_user(
     server: &Server,
     account: &Credentials,
@@ -114,7 +114,7 @@ fn make_user(
         other => other,
     })?;
     match flare.group {
-        // A group's user may write after what its flare left was removed, until the next begins.
+        // A group's user may write after its flare's data was removed, until the next flare begins.
         Some(group) => {
             keys::note_flare(exchange, (group, flare_id), credentials::DAYS)?;
             exchange.expect(2)
@@ -123,7 +123,7 @@ fn make_user(
     }
 }
 
-/// A server that is short of memory must refuse messages, and not drop those it has taken.
+/// A server that is short of memory must reject messages, not drop those it has accepted.
 fn refuse_evicting(server: &Server, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
     let text = match exchange.request(&[&[b"INFO"], &[b"memory"]]) {
         Ok(Reply::Bulk(text)) => text,
@@ -145,7 +145,7 @@ fn refuse_evicting(server: &Server, exchange: &mut Exchange<'_>) -> Result<(), R
     }
 }
 
-/// What a server says that it does when memory is short.
+/// The eviction policy that a server reports.
 fn policy(info: &str) -> Option<&str> {
     let mut lines = info.lines();
     lines.find_map(|line| line.strip_prefix("maxmemory_policy:").map(str::trim))

@@ -1,12 +1,13 @@
-//! Whether a pack's process is there, as the server knows it.
+//! Whether a pack's process is alive, as seen by the server.
 //!
-//! The connection of its [heartbeat](super::heartbeat) listens on a channel of the pack's own,
-//! `burst:<flare>:here:<pack>`. Who doubts that the pack lives says something there, and is told
-//! how many have heard it. The operating system ends the connections of a process that dies, and
-//! keeps those of one that is only slow, however long it waits for a processor.
+//! The connection of its [heartbeat](super::heartbeat) subscribes to a channel of the pack's own,
+//! `burst:<flare>:here:<pack>`. A pack that doubts whether another one lives publishes something on
+//! that one's channel, and learns from the reply how many subscribers there are. The operating
+//! system ends the connections of a process that dies, and keeps those of a process that is only
+//! slow, however long it waits for a processor.
 //!
-//! Since RESP3 a connection that listens can be used for everything else. A server that does not
-//! speak it, or does not let its user listen, knows of nobody.
+//! With RESP3 a subscribed connection can be used for everything else. A server that does not speak
+//! it, or does not let its user subscribe, knows of no subscribers.
 
 use super::keys;
 use super::resp::{Exchange, Reply};
@@ -18,7 +19,7 @@ pub(super) fn channel(flare_id: &str, pack: PackId) -> String {
     format!("{}:here:{pack}", keys::prefix(flare_id))
 }
 
-/// Listens, where the server allows it.
+/// Subscribes, if the server allows it.
 pub(super) fn begin(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), RespError> {
     if exchange.try_request(&[&[b"HELLO"], &[b"3"]])?.is_none() {
         return Ok(());
@@ -30,7 +31,7 @@ pub(super) fn begin(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), Re
     }
 }
 
-/// Makes it a connection like any other again.
+/// Turns it back into an ordinary connection.
 pub(super) fn end(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), RespError> {
     if !exchange.client.listens {
         return Ok(());
@@ -39,7 +40,7 @@ pub(super) fn end(exchange: &mut Exchange<'_>, channel: &str) -> Result<(), Resp
     speak_as_before(exchange, 1)
 }
 
-/// In RESP2, after this many other replies.
+/// Returns to RESP2, after this many other replies.
 fn speak_as_before(exchange: &mut Exchange<'_>, before: usize) -> Result<(), RespError> {
     exchange.command(&[&[b"HELLO"], &[b"2"]])?;
     exchange.expect(before + 1)?;
@@ -47,7 +48,7 @@ fn speak_as_before(exchange: &mut Exchange<'_>, before: usize) -> Result<(), Res
     Ok(())
 }
 
-/// Whether anybody listens.
+/// Whether anybody is subscribed.
 pub(super) fn is_listening(exchange: &mut Exchange<'_>, channel: &str) -> Result<bool, RespError> {
     let heard = exchange.try_request(&[&[b"PUBLISH"], &[channel.as_bytes()], &[b"?"]])?;
     Ok(matches!(heard, Some(Reply::Integer(1..))))

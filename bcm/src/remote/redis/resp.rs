@@ -1,9 +1,9 @@
-//! A connection to the server, speaking RESP2, and of RESP3 what a connection needs that
-//! [listens](super::presence).
+//! A connection to the server, speaking RESP2, and as much of RESP3 as a
+//! [subscribed](super::presence) connection needs.
 //!
-//! Small on purpose, and its own because payloads are written from where they are and read to
-//! where they belong, and because every wait asks whether to go on; a general client copies both
-//! ways and waits for a fixed time.
+//! Small on purpose, and written for this use because payloads are written from where they are and
+//! read to their place, and because every wait checks whether to continue; a general client copies
+//! in both directions and waits for a fixed time.
 
 use std::io::{BufRead, BufReader, ErrorKind, IoSlice, Read};
 
@@ -11,18 +11,18 @@ use super::resp_error::RespError;
 use super::server::{Hook, Server, Stream};
 use crate::error::Error;
 
-/// Longest line the server may send; bulk strings are not lines.
+/// The longest line the server may send; bulk strings are not lines.
 const LONGEST_LINE: usize = 64 << 10;
-/// Most elements or bytes of a reply that is kept; payloads are not.
+/// The most elements or bytes of a reply that is kept; payloads are not kept.
 const LARGEST_REPLY: usize = 16 << 20;
 const READ_AHEAD: usize = 16 << 10;
-/// How deep a reply may be nested: what a server says of its modules to `HELLO` is.
+/// How deep a reply may be nested: the server's list of modules in the reply to `HELLO` is.
 const DEPTH: u32 = 5;
 
-/// Asked while waiting; an error ends the wait.
+/// Called while waiting; an error ends the wait.
 pub(super) type Interrupt<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 
-/// A reply, kept whole.
+/// A reply, kept completely.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reply {
     Status,
@@ -33,7 +33,7 @@ pub(super) enum Reply {
 }
 
 impl Reply {
-    /// The elements of a reply that can only be an array.
+    /// The elements of a reply that must be an array.
     pub(super) fn array(self) -> Result<Vec<Self>, RespError> {
         match self {
             Self::Array(elements) => Ok(elements),
@@ -42,16 +42,17 @@ impl Reply {
     }
 }
 
-/// One connection. After an error other than [`RespError::Refused`] it is of no use.
+/// One connection. After an error other than [`RespError::Refused`] it is unusable.
 #[derive(Debug)]
 pub(super) struct Client {
     stream: BufReader<Stream>,
-    /// It speaks RESP3 and listens on a channel: of no use to who expects another.
+    /// Whether it speaks RESP3 and is subscribed to a channel: unusable for callers that expect an
+    /// ordinary connection.
     pub(super) listens: bool,
 }
 
 impl Client {
-    /// A connection nothing was said on yet.
+    /// A connection on which nothing was sent yet.
     pub(super) fn over(stream: Stream) -> Self {
         Self {
             stream: BufReader::with_capacity(READ_AHEAD, stream),
@@ -66,7 +67,7 @@ impl Client {
         Ok(client)
     }
 
-    /// What is said on it, by someone who is asked while waiting.
+    /// Starts an exchange on it, which calls `interrupt` while waiting.
     pub(super) fn exchange<'a>(&'a mut self, interrupt: Interrupt<'a>) -> Exchange<'a> {
         Exchange {
             client: self,
@@ -86,7 +87,7 @@ pub(super) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// Becomes the user the server's address names, in its database.
+    /// Logs in as the user that the server's URI names, and selects its database.
     pub(super) fn log_in(&mut self, server: &Server) -> Result<(), RespError> {
         let mut replies = 0;
         if let Some(password) = server.password() {
@@ -106,13 +107,13 @@ impl Exchange<'_> {
         self.expect(replies + 1)
     }
 
-    /// Gives a command and reads the reply.
+    /// Sends a command and reads the reply.
     pub(super) fn request(&mut self, arguments: &[&[&[u8]]]) -> Result<Reply, RespError> {
         self.command(arguments)?;
         self.reply()
     }
 
-    /// Writes a command. An argument is given in parts, which are not copied together.
+    /// Writes a command. Arguments are passed in parts, which are not copied together.
     pub(super) fn command(&mut self, arguments: &[&[&[u8]]]) -> Result<(), RespError> {
         let mut lines = Vec::with_capacity(arguments.len());
         for (index, argument) in arguments.iter().enumerate() {
@@ -137,7 +138,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Reads a whole reply, past what others say on channels.
+    /// Reads a whole reply, skipping what others publish on channels.
     pub(super) fn reply(&mut self) -> Result<Reply, RespError> {
         loop {
             let reply = self.nested_reply(DEPTH)?;
@@ -151,7 +152,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Reads replies and fails on the first one that is an error.
+    /// Reads this many replies, and fails with the first error among them.
     pub(super) fn expect(&mut self, replies: usize) -> Result<(), RespError> {
         let mut refused = None;
         for _ in 0..replies {
@@ -165,7 +166,7 @@ impl Exchange<'_> {
         refused.map_or(Ok(()), |reason| Err(RespError::Refused(reason)))
     }
 
-    /// As [`Exchange::request`]; nothing when the server refuses.
+    /// Like [`Exchange::request`]; `None` if the server refuses.
     pub(super) fn try_request(
         &mut self,
         arguments: &[&[&[u8]]],
@@ -180,7 +181,7 @@ impl Exchange<'_> {
         let (kind, line) = self.line()?;
         Ok(match kind {
             b'+' => Reply::Status,
-            // Within another one none is known.
+            // Errors are recognized only at the top level, not inside another reply.
             b'-' if depth == DEPTH => return Err(RespError::Refused(line)),
             b':' => Reply::Integer(line.parse().map_err(|_| RespError::Protocol)?),
             b'$' => match length(&line)? {
@@ -212,20 +213,20 @@ impl Exchange<'_> {
         })
     }
 
-    /// Reads the beginning of an array or a bulk string, `None` for nil. What follows is read
-    /// with [`Exchange::bulk`], [`Exchange::rest`] or [`Exchange::skip`].
+    /// Reads the beginning of an array or a bulk string; `None` for nil. The rest is read with
+    /// [`Exchange::bulk`], [`Exchange::rest`] or [`Exchange::skip`].
     pub(super) fn begin(&mut self, kind: u8) -> Result<Option<usize>, RespError> {
         let (found, line) = self.line()?;
         match found {
             b'-' => Err(RespError::Refused(line)),
-            // Nil is said by either kind.
+            // Either kind can express nil.
             b'$' | b'*' if line == "-1" => Ok(None),
             _ if found == kind => length(&line),
             _ => Err(RespError::Protocol),
         }
     }
 
-    /// Reads the next bytes of a bulk string straight to where they belong.
+    /// Reads the next bytes of a bulk string straight to their place.
     pub(super) fn bulk(&mut self, mut buffer: &mut [u8]) -> Result<(), RespError> {
         while !buffer.is_empty() {
             let count = done(self.client.stream.read(buffer), self.interrupt)?;
@@ -245,7 +246,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Drops the last bytes of a bulk string, and its end.
+    /// Skips the last bytes of a bulk string, and its end.
     pub(super) fn skip(&mut self, mut count: usize) -> Result<(), RespError> {
         let mut hole = [0; 4096];
         while count > hole.len() {
@@ -278,7 +279,7 @@ impl Exchange<'_> {
     }
 }
 
-/// How much a system call has done: nothing when it only passed time.
+/// How much a system call has done: nothing if it was interrupted or only timed out.
 fn done(result: std::io::Result<usize>, interrupt: Interrupt<'_>) -> Result<usize, RespError> {
     match result {
         Ok(0) => Err(RespError::HungUp),

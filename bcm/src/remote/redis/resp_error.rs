@@ -1,4 +1,4 @@
-//! Why a command did not go through.
+//! Why a command failed.
 
 use crate::error::Error;
 
@@ -20,11 +20,11 @@ pub(super) enum RespError {
 }
 
 impl RespError {
-    /// Whether a new connection may do better.
+    /// Whether a new connection may succeed.
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Connect(_) | Self::Broken(_) | Self::HungUp => true,
-            // Restarted, and reading what it had kept.
+            // Restarted, and still loading its data.
             Self::Refused(reason) => reason.starts_with("LOADING"),
             Self::GivenUp(_) | Self::Protocol => false,
         }

@@ -1,4 +1,4 @@
-//! Where the server is, and the sockets that reach it.
+//! The server's address, and the sockets that reach it.
 
 use std::fmt;
 use std::io::{ErrorKind, IoSlice, Read, Write};
@@ -21,17 +21,17 @@ use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::credentials;
 use crate::remote::kind::ServerAddress;
 
-/// How often a blocked read or write asks whether to go on.
+/// How often a blocked read or write checks whether to continue.
 const LOOK: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const FORM: &str = "redis://[[user]:password@]host[:port][/0], rediss://… for TLS, or unix:///path";
 
-/// Where the server is and how to log in. Shows nothing of the credentials.
+/// The server's address and credentials. `Debug` output shows nothing of the credentials.
 #[derive(Clone)]
 pub(super) struct Server(Arc<Location>);
 
 struct Location {
-    /// The backend's, for errors.
+    /// The backend's name, for errors.
     name: &'static str,
     address: Address,
     user: Option<String>,
@@ -55,7 +55,7 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// From `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for TLS, or
+    /// Parses `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for TLS, or
     /// `unix:///path`.
     pub(super) fn new(name: &'static str, config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason| InvalidConfiguration::OfBackend {
@@ -103,8 +103,8 @@ impl Server {
         })))
     }
 
-    /// The same server's address for another user. Neither name nor password may have letters
-    /// that mean something in an address.
+    /// The same server's URI for another user. Neither name nor password may contain characters
+    /// that are special in a URI.
     pub(super) fn uri_for(&self, user: &str, password: &str) -> String {
         let database = self.0.database;
         let over = |scheme: &str, host: &str, port: &u16| {
@@ -130,7 +130,7 @@ impl Server {
         self.0.name
     }
 
-    /// How long a connection to it that broke is tried to be made again.
+    /// How long reconnecting is tried after a connection broke.
     pub(super) fn recovery(&self) -> Duration {
         self.0.recovery
     }
@@ -139,7 +139,7 @@ impl Server {
         Error::of_backend(self.0.name, None, reason.to_string())
     }
 
-    /// The error to return when a command did not go through.
+    /// The error to return when a command has failed.
     pub(super) fn failed(&self, reason: RespError) -> Error {
         match reason {
             RespError::GivenUp(error) => error,
@@ -154,7 +154,7 @@ impl Server {
         }
     }
 
-    /// Whether its user was made for a flare, and so was known to the server.
+    /// Whether its user was created for a flare, and so was known to the server.
     fn is_of_a_flare(&self) -> bool {
         self.user().and_then(credentials::owner_of).is_some()
     }
@@ -176,7 +176,7 @@ impl Server {
     }
 }
 
-/// Where the server is that a backend of this name is configured with.
+/// The address of the server that a backend of this name is configured with.
 pub(super) fn addresses(
     name: &'static str,
     config: &BackendConfig,
@@ -201,7 +201,7 @@ pub(super) enum Stream {
     Tls(Box<TlsStream>),
 }
 
-/// Ends a connection another thread is reading from.
+/// Ends a connection that another thread is reading from.
 #[derive(Debug)]
 pub(super) struct Hook(Socket);
 

@@ -1,4 +1,5 @@
-//! What both backends have in one flare: threads that read, connections to write on, and a heartbeat.
+//! What both backends use in one flare: threads that read, connections to write on, and a
+//! heartbeat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +28,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Starts reading.
+    /// Starts the reading threads and the heartbeat.
     pub(super) fn begin<T: Task>(
         connections: Arc<Connections>,
         config: &PackConfig,
@@ -54,7 +55,7 @@ impl Session {
         })
     }
 
-    /// What is to be counted up after each batch of messages where the pack goes on after its
+    /// The counter to increment after each batch of messages, if the pack can continue after its
     /// connections broke.
     pub(super) fn count(&self) -> &Count {
         &self.heartbeat.count
@@ -64,15 +65,15 @@ impl Session {
         self.heartbeat.start();
     }
 
-    /// For the next flare.
+    /// The connections, for the next flare.
     pub(super) fn connections(&self) -> Arc<Connections> {
         self.connections.renew();
         Arc::clone(&self.connections)
     }
 
-    /// Ends the threads and takes leave; the connections stay. `wake` writes a frame to every
-    /// place that a thread reads, and gives the number of replies to come. `own` are the keys
-    /// that nobody else reads.
+    /// Ends the threads and says goodbye; the connections stay. `wake` writes a frame to every key
+    /// that a thread reads, and returns the number of replies to expect. `own` are the keys that no
+    /// other pack reads.
     pub(super) fn leave(
         &self,
         own: &[String],
@@ -88,7 +89,7 @@ impl Session {
         self.take_leave(own);
     }
 
-    /// Takes leave unless that is done, and ends threads and connections.
+    /// Says goodbye unless that is done, and ends threads and connections.
     pub(super) fn close(&self, own: &[String]) {
         self.threads.close();
         self.take_leave(own);

@@ -1,8 +1,8 @@
 //! The threads of a pack that wait for the server.
 //!
-//! Each has a connection of its own, so that no receive ever holds one that a send needs. Whether
-//! a broken one is made again is for the thread's task to say. Threads end with their flare; what
-//! they have connected waits for those of the next one.
+//! Each has its own connection, so that no receive ever holds one that a send needs. The thread's
+//! task decides whether a broken one is replaced. Threads end with their flare; their connections
+//! wait for the threads of the next one.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -20,10 +20,10 @@ use crate::error::Error;
 use crate::remote::inbox::Inbox;
 use crate::wire::WireError;
 
-/// How long a pack that leaves waits for its threads to end. One that takes longer loses its connection, which the next
-/// flare makes anew.
+/// How long a pack that leaves waits for its threads to end. A thread that takes longer loses its
+/// connection, and the next flare opens a new one.
 const ENDING: Duration = Duration::from_secs(1);
-/// How long a pack that closes waits for its heartbeat to say so.
+/// How long a pack that closes waits for its heartbeat to record that.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 
 /// The threads of a pack in one flare.
@@ -35,14 +35,14 @@ pub(super) struct Threads {
     running: Mutex<Vec<Running>>,
 }
 
-/// A thread, and what ends its wait.
+/// A thread, and the hook that ends its wait.
 #[derive(Debug)]
 struct Running {
     hook: Arc<Mutex<Option<Hook>>>,
     thread: JoinHandle<()>,
 }
 
-/// How the threads are told to end.
+/// The state that tells the threads when to end.
 #[derive(Debug, Default)]
 struct Finish {
     state: Mutex<Finishing>,
@@ -51,14 +51,14 @@ struct Finish {
 
 #[derive(Debug, Default)]
 struct Finishing {
-    /// After what they are doing.
+    /// The threads must end after their current step.
     soon: bool,
-    /// The others are told that the pack leaves: nothing has to show any more that it lives.
+    /// The other packs know that this one leaves: nothing has to show any more that it is alive.
     told: bool,
     now: bool,
-    /// How many have.
+    /// The number of threads that have ended.
     ended: usize,
-    /// One that goes on until the others are told has.
+    /// Whether the thread of the last task, which runs until the other packs know, has ended.
     last_ended: bool,
 }
 
@@ -68,7 +68,8 @@ impl Finish {
         self.changed.notify_all();
     }
 
-    /// Whether a task ends that goes on until the others are told, or does not.
+    /// Whether a task must end; `is_last` if it runs until the other packs know that this one
+    /// leaves.
     fn is_due(&self, is_last: bool) -> bool {
         self.state.lock().is_due(is_last)
     }
@@ -81,7 +82,7 @@ impl Finish {
         self.state.lock().now
     }
 
-    /// Waits until something is so, for so long at most.
+    /// Waits until `what` is true, for at most `limit`.
     fn wait(&self, limit: Duration, what: impl Fn(&Finishing) -> bool) {
         let mut state = self.state.lock();
         let unless = |state: &mut Finishing| !what(state);
@@ -95,28 +96,28 @@ impl Finishing {
     }
 }
 
-/// What a thread does over and over.
+/// The work of a thread, done repeatedly.
 pub(super) trait Task: Send + 'static {
-    /// Waits at most a second or so. A task that is called again after its connection broke goes
-    /// on from where it was.
+    /// Does one step, which waits at most about a second. A task that is called again after its
+    /// connection broke continues where it was.
     fn step(&mut self, line: &mut Line) -> Result<(), End>;
 
-    /// Whether it can.
+    /// Whether it can continue on a new connection.
     fn resumes(&self) -> bool {
         true
     }
 
-    /// Whether it goes on until the others are told that the pack leaves.
+    /// Whether it runs until the other packs know that this one leaves.
     fn is_last(&self) -> bool {
         false
     }
 
-    /// What is to be done on a new connection, or one of the last flare, before anything else.
+    /// Prepares a new connection, or one kept from the last flare, before anything else.
     fn prepare(&mut self, _line: &mut Line) -> Result<(), RespError> {
         Ok(())
     }
 
-    /// What is left to do then, unless the flare has failed.
+    /// Does what is left to do when the task ends, unless the flare has failed.
     fn finish(&mut self, _line: &mut Line) {}
 }
 
@@ -130,13 +131,13 @@ pub(super) struct Line {
     client: Option<Client>,
 }
 
-/// Why a task cannot go on.
+/// Why a task cannot continue.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub(super) enum End {
-    /// Something is wrong with the server or the connection.
+    /// The server or the connection failed.
     Server(#[from] RespError),
-    /// Something arrived that cannot be right.
+    /// A frame that cannot be right arrived.
     Frame(#[from] WireError),
 }
 
@@ -150,8 +151,8 @@ impl Threads {
         }
     }
 
-    /// Starts a thread, on a connection of the last flare or a new one.
-    /// It is prepared when this returns.
+    /// Starts a thread, on a connection of the last flare or a new one. The connection is prepared
+    /// when this returns.
     pub(super) fn spawn(&self, mut task: impl Task) -> Result<(), Error> {
         let server = &self.connections.server;
         let mut line = Line {
@@ -165,7 +166,7 @@ impl Threads {
         let was_kept = kept.is_some();
         let kept = kept.map(|client| line.take(client).and_then(|()| task.prepare(&mut line)));
         if !matches!(kept, Some(Ok(()))) {
-            // One that was kept may have been closed since.
+            // A kept connection may have been closed since then.
             let connected = line.connect().and_then(|()| task.prepare(&mut line));
             connected.map_err(|reason| server.failed(reason))?;
         }
@@ -199,9 +200,9 @@ impl Threads {
         self.close();
     }
 
-    /// Ends the threads. Does nothing the second time.
+    /// Ends the threads. Does nothing when called again.
     pub(super) fn close(&self) {
-        // A pack that is cut off before it has said that it leaves may be taken for dead.
+        // A pack that is cut off before it has recorded that it leaves may be taken for dead.
         self.finish.change(|state| state.told = true);
         if !self.running.lock().is_empty() {
             self.finish.wait(LAST_WORDS, |state| state.last_ended);
@@ -220,7 +221,7 @@ impl Threads {
 }
 
 impl Drop for Threads {
-    /// Also when not all of them could be started.
+    /// Also needed when not all threads could be started.
     fn drop(&mut self) {
         self.close();
     }
@@ -229,7 +230,7 @@ impl Drop for Threads {
 impl Line {
     fn run(&mut self, mut task: impl Task) {
         self.repeat(&mut task);
-        // A pack that could not tell the others is missed.
+        // A pack that could not inform the others must be noticed.
         if task.is_last() && self.finish.is_told() && !self.is_aborted() {
             task.finish(self);
         }
@@ -264,7 +265,7 @@ impl Line {
         }
     }
 
-    /// Leaves the connection for the next flare, unless it is of no use.
+    /// Keeps the connection for the next flare, unless it is unusable.
     fn end(mut self, is_last: bool) {
         // Nobody cuts it any more.
         *self.hook.lock() = None;
@@ -302,7 +303,7 @@ impl Line {
         }
     }
 
-    /// Says something on the connection, and hears what comes for the inbox.
+    /// Exchanges commands and replies on the connection.
     pub(super) fn exchange<T, E: From<RespError>>(
         &mut self,
         what: impl FnOnce(&mut Exchange<'_>, &Inbox) -> Result<T, E>,
@@ -312,7 +313,7 @@ impl Line {
         what(&mut client.exchange(interrupt), &self.inbox)
     }
 
-    /// It is of no use any more.
+    /// Drops the connection, which is unusable.
     pub(super) fn drop_connection(&mut self) {
         self.client = None;
     }
@@ -321,13 +322,15 @@ impl Line {
         self.inbox.is_aborted()
     }
 
-    /// Sleeps, unless it is time for a task to end that is last or not.
+    /// Sleeps, or returns early when the task must end; `is_last` if it runs until the other packs
+    /// know that this one leaves.
     pub(super) fn pause(&self, limit: Duration, is_last: bool) {
         self.finish.wait(limit, |state| state.is_due(is_last));
     }
 }
 
-/// What a wait asks for a server that says something from time to time: it ends when nothing has come for too long.
+/// Returns an interrupt for waits on a server that sends something from time to time: it fails when
+/// nothing has arrived for too long.
 fn attention(server: &Server, finish: &Finish) -> impl FnMut() -> Result<(), Error> {
     let mut silence = within_or_recovery(server, SILENCE);
     move || match finish.is_now() {

@@ -1,4 +1,4 @@
-//! Connections that nobody on the way can read.
+//! TLS connections, which nobody on the way can read.
 
 use std::io;
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::invalid::InvalidBackend;
 
-/// A connection, which shakes hands with the first byte that is written.
+/// A connection, whose handshake happens with the first byte that is written.
 pub(super) type TlsStream = StreamOwned<ClientConnection, TcpStream>;
 
-/// Whom to talk to, and whom to trust.
+/// The peer's name, and the trusted authorities.
 #[derive(Debug)]
 pub(super) struct Tls {
     name: ServerName<'static>,
@@ -22,8 +22,8 @@ pub(super) struct Tls {
 }
 
 impl Tls {
-    /// For a host whose certificate these authorities have signed, as PEM, or any the machine
-    /// trusts.
+    /// For a host with a certificate signed by these authorities, given as PEM, or by any that the
+    /// machine trusts.
     pub(super) fn to(host: &str, authorities: Option<&str>) -> Result<Self, InvalidBackend> {
         let name = ServerName::try_from(host.to_owned()).map_err(|_| InvalidBackend::HostName)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -1,4 +1,4 @@
-//! Reads one frame, which is one value on the server, straight to where it belongs.
+//! Reads one frame, which is one value on the server, straight to its place.
 
 use super::resp::Exchange;
 use super::resp_error::RespError;
@@ -6,8 +6,8 @@ use super::threads::End;
 use crate::remote::inbox::{Inbox, PayloadTarget};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
-/// Reads a frame and gives it to the inbox. One that says where a chunk is stored is given back
-/// instead.
+/// Reads a frame and gives it to the inbox. The header of a frame that announces a stored chunk is
+/// returned instead.
 pub(super) fn read(exchange: &mut Exchange<'_>, inbox: &Inbox) -> Result<Option<Header>, End> {
     let (header, length) = begin(exchange)?;
     if header.kind == Kind::Stored {
@@ -18,7 +18,7 @@ pub(super) fn read(exchange: &mut Exchange<'_>, inbox: &Inbox) -> Result<Option<
     Ok(None)
 }
 
-/// Reads a frame's header and gives the number of bytes that follow.
+/// Reads a frame's header and returns it with the number of bytes that follow.
 pub(super) fn begin(exchange: &mut Exchange<'_>) -> Result<(Header, usize), End> {
     let length = exchange.begin(b'$')?.unwrap_or(0);
     let mut header = [0; HEADER_SIZE];
@@ -29,7 +29,7 @@ pub(super) fn begin(exchange: &mut Exchange<'_>) -> Result<(Header, usize), End>
     Ok((Header::decode(&header)?, length - HEADER_SIZE))
 }
 
-/// Reads what follows a header; `true` when it had not been here before.
+/// Reads the payload that follows a header; `true` if the frame had not arrived before.
 pub(super) fn receive(
     exchange: &mut Exchange<'_>,
     inbox: &Inbox,
@@ -38,7 +38,8 @@ pub(super) fn receive(
 ) -> Result<bool, End> {
     check(header.payload_len()?, length)?;
     if header.pack == inbox.config().pack {
-        // Its own: a chunk for all, which the others delete, or what wakes this thread.
+        // This pack's own: a chunk for all, which the others delete, or a frame that wakes this
+        // thread.
         exchange.skip(length)?;
         return Ok(false);
     }
@@ -60,7 +61,7 @@ pub(super) fn receive(
     Ok(new)
 }
 
-/// Drops a bulk string.
+/// Skips a bulk string.
 pub(super) fn skip(exchange: &mut Exchange<'_>) -> Result<(), RespError> {
     let length = exchange.begin(b'$')?.unwrap_or(0);
     exchange.skip(length)

@@ -1,8 +1,8 @@
-//! What a pack writes in one flare, on a pool of connections for messages and one more for control
-//! frames.
+//! Writes for a pack in one flare, on a pool of connections for messages and another connection for
+//! control frames.
 //!
-//! Commands are given as a function, because they are written again when the connection broke
-//! before the server had confirmed them all.
+//! Commands are passed as a function, because they are written again if the connection breaks
+//! before the server has confirmed them all.
 
 use std::sync::Arc;
 use std::thread;
@@ -17,7 +17,7 @@ use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
 
-/// How often who waits for the connection for control frames looks whether to go on.
+/// How often a thread waiting for the connection for control frames checks whether to continue.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// See the module's documentation.
@@ -29,7 +29,7 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// For a flare with this deadline.
+    /// A writer for a flare with this deadline.
     pub(super) fn new(
         connections: Arc<Connections>,
         deadline: Option<SystemTime>,
@@ -42,12 +42,12 @@ impl Writer {
         }
     }
 
-    /// How long a key written now may stay.
+    /// How long a key written now is kept.
     pub(super) fn expiry(&self) -> Duration {
         keys::expiry(self.deadline)
     }
 
-    /// Runs commands on a connection of the pool. `write` gives the number of replies to come.
+    /// Runs commands on a connection of the pool. `write` returns the number of replies to expect.
     pub(super) fn run(
         &self,
         peer: Peer,
@@ -92,7 +92,7 @@ impl Writer {
         result
     }
 
-    /// Runs commands for a control frame. `write` gives the number of replies to come.
+    /// Runs commands for a control frame. `write` returns the number of replies to expect.
     pub(super) fn control(
         &self,
         write: impl FnMut(&mut Exchange<'_>) -> Result<usize, RespError>,
@@ -100,7 +100,8 @@ impl Writer {
         self.control_while(&mut || Ok(()), write)
     }
 
-    /// As [`Writer::control`], for somebody who may have to end before the server has said anything.
+    /// Like [`Writer::control`], for a caller that may have to give up before the server has
+    /// replied: `may_wait` fails then.
     pub(super) fn control_while(
         &self,
         may_wait: Interrupt<'_>,
@@ -141,7 +142,7 @@ impl Writer {
             };
             let again = broken.may_try_again(&reason);
             let ended = may_wait();
-            // Who had to end has not found out that the server does not answer.
+            // A caller that gave up has not found out whether the server answers.
             *control = match again || ended.is_err() {
                 true => ControlConnection::Broken,
                 false => ControlConnection::GivenUp,
@@ -153,13 +154,14 @@ impl Writer {
         }
     }
 
-    /// What a wait for a control frame asks: who is not heard because the server stands still is missed when it goes on.
+    /// Returns an interrupt for a wait on a control frame. A pack that is not heard because the
+    /// server stands still is noticed when the server continues.
     fn in_time(&self) -> impl FnMut() -> Result<(), Error> {
         let server = &self.connections.server;
         let limit = |limit: Duration| within_or_recovery(server, limit);
         let (mut silence, mut after_failure) = (limit(SILENCE), limit(SILENCE_AFTER_FAILURE));
         move || {
-            // Asked always, as it counts the time by that.
+            // Called every time, because it counts the time by its calls.
             let late = after_failure();
             match self.inbox.is_aborted() {
                 true => late,
@@ -168,7 +170,7 @@ impl Writer {
         }
     }
 
-    /// Deletes what nobody will read any more. What cannot be deleted now expires.
+    /// Deletes keys that nobody will read any more. Those that cannot be deleted will expire.
     pub(super) fn delete(&self, leftovers: &[String]) {
         let _ = self.control(|exchange| {
             for key in leftovers {
@@ -179,7 +181,7 @@ impl Writer {
     }
 }
 
-/// Since when nothing has gone through.
+/// The time since which nothing has succeeded, and how long that may last.
 #[derive(Debug)]
 pub(super) struct Broken {
     since: Option<Instant>,
@@ -194,13 +196,13 @@ impl Broken {
         }
     }
 
-    /// Whether this failure may pass, after a little while, which this takes.
+    /// Whether to try again after this failure. Sleeps briefly before it returns `true`.
     pub(super) fn may_try_again(&mut self, reason: &RespError) -> bool {
         let since = *self.since.get_or_insert_with(Instant::now);
         if !reason.may_pass() || since.elapsed() > self.recovery {
             return false;
         }
-        // The first attempt comes at once: a connection that was cut is made again like that.
+        // The first retry comes immediately, which is enough if a connection was merely cut.
         let waited = since.elapsed() > Duration::from_millis(1);
         thread::sleep(if waited { AGAIN } else { Duration::ZERO });
         true

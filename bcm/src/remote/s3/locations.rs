@@ -1,4 +1,4 @@
-//! Where the objects of a flare are: all names can be told beforehand.
+//! The locations of a flare's objects: all names are predictable.
 
 use object_store::path::Path;
 
@@ -15,22 +15,22 @@ pub(super) struct Locations {
 impl Locations {
     pub(super) fn new(prefix: &Path, flare_id: &str) -> Self {
         Self {
-            // What S3 would take for more than a name is escaped.
+            // Characters that S3 would treat specially are escaped.
             root: prefix.clone().join("burst").join(flare_id),
         }
     }
 
-    /// Everything is under this.
+    /// The prefix of everything a flare stores.
     pub(super) fn root(&self) -> Path {
         self.root.clone()
     }
 
-    /// What a pack leaves when it joins.
+    /// The object that a pack writes when it joins.
     pub(super) fn joined(&self, pack: PackId) -> Path {
         self.at(["joined".to_owned(), pack.to_string()])
     }
 
-    /// Where the platform tries what the service does, under a name of its own.
+    /// The location at which the platform tests the service, under a name of its own.
     pub(super) fn probe(&self, name: &str) -> Path {
         self.at(["probe".to_owned(), name.to_owned()])
     }

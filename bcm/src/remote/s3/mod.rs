@@ -1,27 +1,27 @@
-//! `s3`: packs talk through objects in a bucket of any S3 service.
+//! `s3`: packs communicate through objects in a bucket of any S3 service.
 //!
 //! | object, under `<prefix>/burst/<flare>/` | holds |
 //! | --- | --- |
-//! | `joined/<pack>` | nothing: a pack has found the bucket |
+//! | `joined/<pack>` | nothing; shows that a pack has found the bucket |
 //! | `log/<to>/<from>/<n>` | the `n`-th batch of frames from pack `from` to pack `to` |
 //! | `data/<source>/<destination>/<context>/<sequence>/<chunk>` | a chunk too large for a batch |
 //!
-//! Names are predictable, so nothing is ever listed to receive: a reader asks for the next batch
-//! of each other pack, again after a while when it is not there. What is small lies in the batch,
-//! with everything else that waited to be sent to that pack; a large chunk is an object of its own
-//! which the batch announces, stored once however many packs read it.
+//! Names are predictable, so nothing is ever listed to receive: a reader requests the next batch of
+//! each other pack, and again after a while if it does not exist yet. Small messages are part of a
+//! batch, with everything else that waited to be sent to that pack; a large chunk is an object of
+//! its own that the batch announces, stored once however many packs read it.
 //!
 //! **Requests.** One-to-one, small: a `PUT`, a `GET`, and a share of a bulk deletion of up to a
-//! thousand objects (where requests are signed elsewhere, of each object); less when several messages wait at the same time. One-to-one in `k` large
-//! chunks: one of each for every chunk, and at most one more for every 32 MiB, which are announced
-//! together. To `p` packs in `k` large chunks, `m` times 32 MiB: `k + p * m` `PUT`s and
-//! `p * (k + m)` `GET`s. A pack that waits asks each other one between once every [`FIRST_LOOK`] and every
-//! [`LAST_LOOK`].
+//! thousand objects (if requests are signed elsewhere, a deletion per object); fewer when several
+//! messages wait at the same time. One-to-one in `k` large chunks: one of each for every chunk, and
+//! at most one more for every 32 MiB, which are announced together. To `p` packs in `k` large
+//! chunks, `m` times 32 MiB: `k + p * m` `PUT`s and `p * (k + m)` `GET`s. A waiting pack polls each
+//! other one at intervals from [`FIRST_LOOK`] to [`LAST_LOOK`].
 //!
-//! Objects one pack reads are deleted when it has; those many read stay until the flare ends and
-//! [`clean`] deletes everything under its prefix. S3 expires nothing by itself: give the bucket a
-//! lifecycle rule for flares whose platform is lost too. A pack that is gone is not noticed here
-//! but by the platform.
+//! Objects that one pack reads are deleted once it has read them; those that several packs read
+//! stay until the flare ends and [`clean`] deletes everything under its prefix. S3 does not expire
+//! objects by itself: give the bucket a lifecycle rule for flares whose platform is lost too. This
+//! backend does not notice a pack that is gone; the platform does.
 
 mod locations;
 mod reader;
@@ -60,28 +60,29 @@ pub(super) const KIND: BackendKind = BackendKind {
     ..BackendKind::new(NAME)
 };
 
-/// Chunks up to this size lie in the batch.
+/// Chunks up to this size are stored in the batch.
 const INLINE: usize = 64 << 10;
-/// Largest object; more bytes are cut into more chunks.
+/// The largest object; larger messages are cut into more chunks.
 const LARGEST: usize = 64 << 20;
-/// Large chunks a pack reads at the same time from another one.
+/// The large chunks a pack reads concurrently from another one.
 const TRANSFERS: usize = 8;
-/// Bytes of large chunks a pack holds copies of while they are written.
+/// The bytes of large chunks of which a pack holds copies while they are written.
 const WRITING: usize = 32 << 20;
-/// Bytes of a batch that is not joined with what waits behind it.
+/// A batch of this many bytes is not joined with what waits behind it.
 const BATCH: usize = 8 << 20;
-/// Shortest and longest time between two looks for a batch that is not there yet.
+/// The shortest and longest time between two polls for a batch that does not exist yet.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 const LAST_LOOK: Duration = Duration::from_millis(100);
-/// How long finding out whether the bucket is there may take.
+/// How long checking that the bucket exists may take.
 const CONNECTING: Duration = Duration::from_secs(5);
 /// How long deleting all of a flare's objects may take.
 const CLEANING: Duration = Duration::from_secs(120);
 /// How long the service may leave a request for a batch without an answer.
 const SILENCE: Duration = Duration::from_secs(6);
-/// How long taking leave may take: who could not say that it leaves would be waited for in vain.
+/// How long leaving may take: a pack that could not announce that it leaves would be waited for in
+/// vain.
 const LEAVING: Duration = SILENCE;
-/// The same of a flare that has failed, which the others know.
+/// The same for a flare that has failed, which the others know.
 const LEAVING_FAILED: Duration = Duration::from_secs(1);
 
 /// What the tasks of a pack share.
@@ -110,7 +111,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     over(Arc::new(Runtime::start(NAME)?), store, config, inbox)
 }
 
-/// Opens it over the connections of a store, which the runtime holds.
+/// Opens the backend over the connections of a store, which the runtime holds.
 fn over(
     runtime: Arc<Runtime>,
     store: Store,
@@ -153,7 +154,7 @@ fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
 }
 
 impl Shared {
-    /// Whether the bucket is there and may be written to.
+    /// Checks that the bucket exists and is writable.
     async fn check(&self) -> Result<(), Error> {
         let joined = self.locations.joined(self.pack);
         self.store.put(&joined, bytes::Bytes::new()).await
@@ -180,7 +181,7 @@ impl S3 {
         bytes: usize,
         budget: &mut WaitBudget<'_>,
     ) -> Result<OwnedSemaphorePermit, Error> {
-        // A chunk that is larger than all the room there is waits for all of it.
+        // A chunk that is larger than the entire room waits for all of it.
         let bytes = bytes.min(WRITING) as u32;
         let room = Arc::clone(&self.shared.room);
         if let Ok(permit) = Arc::clone(&room).try_acquire_many_owned(bytes) {
@@ -195,7 +196,7 @@ impl S3 {
         self.runtime.run(task, || budget.remaining(peer).map(drop))
     }
 
-    /// Stores large chunks, and announces each few of them as soon as they are stored, so that
+    /// Stores large chunks, and announces them group by group as soon as they are stored, so that
     /// they are read while the next ones are written.
     fn store(
         &self,
@@ -235,7 +236,7 @@ impl S3 {
     }
 }
 
-/// What is going on at the same time; ends when dropped.
+/// Concurrent tasks; they end when this is dropped.
 type Tasks = JoinSet<Result<(), Error>>;
 
 async fn all(mut tasks: Tasks) -> Result<(), Error> {
@@ -284,7 +285,7 @@ impl Backend for S3 {
         LARGEST
     }
 
-    /// Readers end by themselves, within one look.
+    /// Readers end on their own, within one poll.
     fn leave(&self) {
         if self.shared.closing.swap(true, Ordering::AcqRel) {
             return;
@@ -293,7 +294,8 @@ impl Backend for S3 {
             true => LEAVING_FAILED,
             false => LEAVING,
         };
-        // Best effort: who is not told finds out, and what is not deleted the clean-up deletes.
+        // Best effort: a pack that is not informed finds out, and the clean-up deletes what is
+        // left.
         let last: Vec<_> = self
             .writers
             .iter()

@@ -1,4 +1,4 @@
-//! Reads the batches of another pack, and what they announce.
+//! Reads the batches of another pack, and the chunks they announce.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,14 +17,14 @@ use crate::remote::inbox::PayloadTarget;
 use crate::remote::runtime::within;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
-/// Objects that are deleted with one request, and how long the first of them waits for others.
+/// The most objects deleted with one request, and how long the first of them waits for others.
 const DELETED_AT_ONCE: usize = 500;
 const GATHERING: Duration = Duration::from_secs(1);
 
-/// Takes what was read and may be deleted.
+/// Receives the objects that were read and may be deleted.
 pub(super) type Deleter = mpsc::UnboundedSender<Path>;
 
-/// Why reading ends.
+/// The error that ends reading.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 enum End {
@@ -43,7 +43,7 @@ impl Shared {
 
 /// Reads until the pack closes.
 pub(super) async fn run(shared: Arc<Shared>, from: PackId, deleter: Deleter) {
-    // Large chunks are read beside the batches, so that those never wait for them.
+    // Large chunks are read concurrently, so that batches never wait for them.
     let reading = Arc::new(Semaphore::new(TRANSFERS));
     let (mut number, mut pause) = (0, FIRST_LOOK);
     while !shared.closing.load(Ordering::Acquire) && !shared.inbox.is_over() {
@@ -70,7 +70,7 @@ pub(super) async fn run(shared: Arc<Shared>, from: PackId, deleter: Deleter) {
     }
 }
 
-/// Gives the frames of a batch to the inbox, and begins to read the chunks it announces.
+/// Gives the frames of a batch to the inbox, and starts reading the chunks it announces.
 fn take(
     shared: &Arc<Shared>,
     reading: &Arc<Semaphore>,
@@ -129,7 +129,7 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
     Ok(())
 }
 
-/// Deletes what was read, many objects with one request.
+/// Deletes objects that were read, many with one request.
 pub(super) async fn delete(shared: Arc<Shared>, mut deletions: mpsc::UnboundedReceiver<Path>) {
     while let Some(first) = deletions.recv().await {
         let mut some = vec![first];
@@ -141,7 +141,7 @@ pub(super) async fn delete(shared: Arc<Shared>, mut deletions: mpsc::UnboundedRe
             }
         };
         let _ = timeout(GATHERING, gathering).await;
-        // What is still there the clean-up deletes.
+        // The clean-up deletes what is left.
         let _ = shared.store.delete(some).await;
     }
 }

@@ -1,4 +1,4 @@
-//! A client's requests, each with a signature asked for where the credentials are.
+//! A client's requests, each with a signature requested from the holder of the credentials.
 
 use std::fmt;
 use std::io;
@@ -18,14 +18,15 @@ use tokio::time::sleep;
 
 use crate::remote::runtime::within;
 
-/// How long a signature may take to come, however often it is asked for.
+/// How long obtaining a signature may take, however often it is requested.
 const SIGNING: Duration = Duration::from_secs(30);
-/// Before it is asked for again.
+/// The pause before it is requested again.
 const AGAIN: Duration = Duration::from_millis(20);
-/// Longest answer: a URL.
+/// The longest answer: a URL.
 const ANSWER: u64 = 16 << 10;
 
-/// Where signatures are made; see [`signer`](super::signer). Shows nothing of the token.
+/// The address of the signer; see [`signer`](super::signer). `Debug` output does not show the
+/// token.
 #[derive(Clone)]
 pub(super) struct Signatures {
     pub(super) signer: String,
@@ -68,8 +69,9 @@ impl HttpService for Signed {
 }
 
 impl Signatures {
-    /// The URL to do this to the object at a path, which begins with the bucket. It is asked for again where the signer
-    /// has hung up without a word: whoever asks may have stood still for longer than it waits.
+    /// Requests a URL that allows this method on the object at a path, which begins with the
+    /// bucket. The request is repeated if the signer has hung up without an answer: this process
+    /// may have stood still for longer than the signer waits.
     async fn url(&self, method: &str, path: &str) -> io::Result<String> {
         let asking = async {
             loop {
@@ -109,7 +111,7 @@ impl Signatures {
     }
 }
 
-/// Whether the signer has taken the question's connection, and ended it before there was an answer.
+/// Whether the signer accepted the connection and ended it before it answered.
 fn is_hung_up(reason: &io::Error) -> bool {
     use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
     matches!(reason.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
@@ -155,7 +157,7 @@ mod tests {
         let refused = url().unwrap_err().to_string();
         assert!(refused.ends_with("the flare is over"), "{refused}");
         signer.join().unwrap();
-        // Nobody is there any more.
+        // The signer no longer exists.
         let gone = url().unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::ConnectionRefused);
     }

@@ -1,9 +1,10 @@
-//! Signs a flare's requests, with credentials that the flare's programs never see: S3 makes no users.
+//! Signs a flare's requests, with credentials that the flare's programs never see: S3 does not
+//! create users.
 //!
-//! Whoever starts a pack keeps a signer, in its own process. The program says over a Unix socket,
-//! with a token, what it wants to do with which object; if that is under the flare's name it gets a
-//! URL which allows that and nothing else, for a minute. What the objects hold goes straight
-//! between program and service.
+//! The process that starts a pack runs a signer. The program sends over a Unix socket, with a
+//! token, what it wants to do with which object; if that object is under the flare's name the
+//! program receives a URL that allows this and nothing else, for a minute. The objects' contents
+//! travel directly between program and service.
 //!
 //! ```text
 //! program  TOKEN ⏎ PUT ⏎ some/where/burst/FLARE/log/0/1/7   ▶  signer
@@ -32,32 +33,32 @@ use crate::credential_request::{Agent, CredentialRequest, IssuedBackend};
 use crate::error::Error;
 use crate::remote::runtime::{Runtime, within};
 
-/// How long a signature is good for.
+/// How long a signature is valid.
 const VALID: Duration = Duration::from_secs(60);
-/// Longest question: S3's names have 1024 bytes, each of which may be escaped.
+/// The longest question: S3's names have at most 1024 bytes, each of which may be escaped.
 const QUESTION: u64 = 4 << 10;
-/// How long one may take to be asked, and how many are asked at once.
+/// How long a question may take from connection to answer, and how many are handled concurrently.
 const ASKING: Duration = Duration::from_secs(15);
 const AT_ONCE: usize = 64;
-/// How long it may take to begin, with the requests by which the service is tried.
+/// How long starting may take, including the requests that test the service.
 const STARTING: Duration = Duration::from_secs(15);
 
 /// See the module's documentation. Ends when dropped.
 struct Signer {
     state: Arc<SignerState>,
-    /// Its tasks end with it.
+    /// Runs the signer's tasks, which end with it.
     _runtime: Runtime,
 }
 
-/// What is known where questions are answered.
+/// The state for answering questions.
 struct SignerState {
     store: Store,
     token: String,
-    /// What all objects of the flare are under, while there is one.
+    /// The prefix of all the flare's objects, while there is a flare.
     root: Mutex<Option<Path>>,
 }
 
-/// The same bucket, whose requests are signed here.
+/// Returns the same bucket with requests signed here.
 pub(super) fn issue_credentials(
     flare: &CredentialRequest<'_>,
     config: &BackendConfig,
@@ -99,7 +100,8 @@ pub(super) fn issue_credentials(
     })
 }
 
-/// A signature must be all that a request may do. Asked once for each configuration, of which a process has few.
+/// Refuses a service that obeys headers outside the signature: a request must be able to do only
+/// what is signed. Tested once for each configuration, of which a process has few.
 async fn refuse_obedient(
     store: &Store,
     probe: &Path,
@@ -146,7 +148,7 @@ async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
                     drop(permit);
                 });
             }
-            // Out of descriptors, say: others end meanwhile.
+            // Out of descriptors, for example: other connections end in the meantime.
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -201,7 +203,7 @@ impl SignerState {
             "DELETE" => Method::DELETE,
             _ => return Err(Refusal::Method),
         };
-        // Neither empty nor dots can be part of it.
+        // Neither empty parts nor dots can be part of it.
         let path = Path::from_url_path(path).map_err(|_| Refusal::Name)?;
         let root = self.root.lock().clone().ok_or(Refusal::Over)?;
         let under = path.prefix_match(&root).map(|mut rest| rest.next());
@@ -213,14 +215,14 @@ impl SignerState {
     }
 }
 
-/// 256 bits nobody can guess.
+/// Returns 256 random bits, as hexadecimal digits.
 fn random() -> Result<String, Error> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(error)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Compares all of it, so that no time tells how much was right.
+/// Compares in full, so that the time does not reveal how much was right.
 fn same(one: &str, other: &str) -> bool {
     let differing = one
         .bytes()

@@ -1,4 +1,4 @@
-//! The bucket: where it is, and the few requests made to it.
+//! The bucket: its address, and the few requests made to it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,27 +26,27 @@ use crate::error::Error;
 use crate::invalid::{InvalidBackend, InvalidConfiguration};
 use crate::remote::kind::ServerAddress;
 
-/// How long a request that failed is made again, so that everybody knows within a second when
+/// How long a failed request is repeated: short enough that all packs learn within a second that
 /// the service is gone.
 const RECOVERY: Duration = Duration::from_millis(600);
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(30);
-/// Who is not there refuses at once. A busy one lets the first word of a connection drop, which is
-/// said again after 1 s, and 2 s after that.
+/// How long connecting may take. An absent service refuses immediately. A busy one may drop the
+/// first packet of a connection, which is sent again after 1 s, and after another 2 s.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// How soon a request that failed is made again at the latest.
+/// The longest pause before a failed request is repeated.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// What an object holds that is to be copied, or not.
+/// The content of the object that the service should or should not copy.
 const PROBE: &[u8] = b"a probe of the platform's";
 
 const FORM: &str = "s3://[key:secret@]bucket[/prefix][?endpoint=…&region=…&token=…]";
 
-/// Stands for a service whose address comes with each signature.
+/// A placeholder for a service whose address comes with each signature.
 const ELSEWHERE: &str = "http://signed.invalid";
 
-/// A bucket. Shows nothing of the credentials.
+/// A bucket. `Debug` output shows nothing of the credentials.
 #[derive(Clone)]
 pub(super) struct Store {
     bucket: String,
@@ -63,9 +63,9 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// From `s3://[key:secret@]bucket[/prefix][?endpoint=…&region=…&token=…]`. Without
-    /// credentials, those of the environment or the machine are used, as AWS' own tools do.
-    /// `s3://flare:token@bucket[/prefix]?signer=…` has its requests signed elsewhere.
+    /// Parses `s3://[key:secret@]bucket[/prefix][?endpoint=…&region=…&token=…]`. Without
+    /// credentials, those of the environment or the machine are used, as by AWS' own tools. With
+    /// `s3://flare:token@bucket[/prefix]?signer=…` the requests are signed elsewhere.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason| InvalidConfiguration::OfBackend {
             backend: NAME,
@@ -75,7 +75,7 @@ impl Store {
             .uri
             .as_deref()
             .ok_or_else(|| refuse(InvalidBackend::NoUri))?;
-        // Neither parser's own errors are passed on: they might show what they could not parse.
+        // Neither parser's own errors are passed on: they might show what could not be parsed.
         let form = || refuse(InvalidBackend::Uri { form: FORM });
         let uri = Url::parse(uri).map_err(|_| form())?;
         let bucket = uri
@@ -129,7 +129,8 @@ impl Store {
                 }
             };
         }
-        // Fails when another part of the program has chosen one already, which is as good.
+        // Fails if another part of the program has already chosen a provider, which is just as
+        // good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = builder.build().map_err(|_| {
             refuse(InvalidBackend::Client {
@@ -145,14 +146,14 @@ impl Store {
         })
     }
 
-    /// The address of the same objects for who has no credentials but a signer.
+    /// The URI of the same objects for a client that has a signer instead of credentials.
     pub(super) fn signed_uri(&self, signer: &str, token: &str) -> String {
         let (bucket, prefix) = (&self.bucket, &self.prefix);
         let prefix = escaped(prefix);
         format!("s3://flare:{token}@{bucket}{prefix}?signer={signer}")
     }
 
-    /// A URL that allows this to be done to an object, for a while.
+    /// Returns a URL that allows this method on an object, for a while.
     pub(super) async fn sign(
         &self,
         method: Method,
@@ -163,14 +164,14 @@ impl Store {
         Ok(url.into())
     }
 
-    /// Whether the service does what headers say that a signature does not cover: then who may
-    /// write one object may have any other that the credentials reach copied into it. Tried on two
-    /// objects under `prefix`, which are removed if the service lets them be.
+    /// Whether the service obeys headers that a signature does not cover: then a client that may
+    /// write one object can have any other that the credentials reach copied into it. Tested with
+    /// two objects under `prefix`, which are removed if the service allows it.
     pub(super) async fn obeys_unsigned(&self, prefix: &Path) -> Result<bool, Error> {
         let (source, target) = (prefix.clone().join("source"), prefix.clone().join("target"));
         let obeyed = self.copies_unsigned(&source, &target).await;
-        // Not every service deletes several at once, nor may all credentials delete: what stays
-        // there goes with the flare.
+        // Not every service can delete several objects at once, nor may all credentials delete:
+        // what remains is removed with the flare.
         let _ = self.delete(vec![source, target]).await;
         obeyed
     }
@@ -188,8 +189,8 @@ impl Store {
         Ok(copies && self.get(target).await?.as_deref() == Some(PROBE))
     }
 
-    /// What the service says to a request that the client would not make, and so does not make
-    /// again either.
+    /// Returns the service's answer to a request that the client cannot make, and therefore cannot
+    /// repeat either.
     async fn answer(&self, request: HttpRequest) -> Result<StatusCode, Error> {
         let unknown = |reason: String| {
             error(format!(
@@ -216,12 +217,12 @@ impl Store {
         }
     }
 
-    /// What the names of all objects begin with.
+    /// The prefix of all objects' names.
     pub(super) fn prefix(&self) -> &Path {
         &self.prefix
     }
 
-    /// One request.
+    /// Writes an object, with one request.
     pub(super) async fn put(&self, location: &Path, bytes: Bytes) -> Result<(), Error> {
         let payload = PutPayload::from_bytes(bytes);
         self.again(|| self.client.put(location, payload.clone()))
@@ -230,7 +231,7 @@ impl Store {
             .map_err(failed)
     }
 
-    /// One request; `None` when there is no such object.
+    /// Reads an object, with one request; `None` if there is no such object.
     pub(super) async fn get(&self, location: &Path) -> Result<Option<Bytes>, Error> {
         let client = &self.client;
         let get = move || async move { client.get(location).await?.bytes().await };
@@ -241,8 +242,8 @@ impl Store {
         }
     }
 
-    /// One request, whose bytes are put where they are to be as they come. Gives the object's
-    /// size, and reads nothing when that is not the buffer's; `None` when there is no such object.
+    /// Reads an object into the buffer as it arrives, with one request. Returns the object's size,
+    /// and reads nothing if that is not the buffer's; `None` if there is no such object.
     pub(super) async fn get_into(
         &self,
         location: &Path,
@@ -268,7 +269,7 @@ impl Store {
         Ok(Some(filled))
     }
 
-    /// One request for each thousand objects.
+    /// Deletes objects, with one request for each thousand.
     pub(super) async fn delete(&self, locations: Vec<Path>) -> Result<(), Error> {
         let locations = stream::iter(locations.into_iter().map(Ok)).boxed();
         self.delete_stream(locations).await
@@ -282,9 +283,10 @@ impl Store {
             .await
     }
 
-    /// Makes a request again whose connection was cut in the middle of it. The client does so itself, but
-    /// only within [`RECOVERY`] of the request's begin, and a busy service may take longer to answer: here
-    /// that time counts from the first failure. Who finds that the service is gone does not come back.
+    /// Repeats a request whose connection was cut in the middle. The client does so too, but only
+    /// within [`RECOVERY`] of the request's start, and a busy service may take longer to answer:
+    /// here that time counts from the first failure. A service that turns out to be gone is not
+    /// tried again.
     async fn again<T, F>(&self, request: impl Fn() -> F) -> object_store::Result<T>
     where
         F: Future<Output = object_store::Result<T>>,
@@ -317,7 +319,7 @@ impl Store {
     }
 }
 
-/// The endpoint, if there is one: Amazon's has no address to count on.
+/// The endpoint, if one is configured: Amazon's S3 has no stable address.
 pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Error> {
     Store::new(config)?;
     let uri = config.uri.as_deref().and_then(|uri| Url::parse(uri).ok());
@@ -329,7 +331,7 @@ pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Erro
         .collect())
 }
 
-/// As a URL has it, with a slash before each part.
+/// Escapes a path for a URL, with a slash before each part.
 fn escaped(path: &Path) -> String {
     path.parts().fold(String::new(), |all, part| {
         let part = percent_encoding::utf8_percent_encode(
@@ -368,7 +370,7 @@ fn is_cut(reason: &HttpError) -> bool {
     matches!(kind, HttpErrorKind::Request | HttpErrorKind::Interrupted)
 }
 
-/// Whether the same request may be answered otherwise later. What is not implemented stays so.
+/// Whether the same request may be answered differently later. What is not implemented stays so.
 fn may_pass(status: StatusCode) -> bool {
     match status {
         StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => true,

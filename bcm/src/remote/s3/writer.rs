@@ -1,4 +1,4 @@
-//! Appends batches of frames to what another pack reads, one object after another.
+//! Appends batches of frames to the log that another pack reads, one object after another.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ impl Batch {
     }
 }
 
-/// The way to one other pack. While an object is being written, what is to follow is gathered
-/// for the next one; so the fewer requests are needed, the busier it is.
+/// The writer for one other pack. While an object is being written, later batches are gathered for
+/// the next one; so the busier it is, the fewer requests are needed.
 #[derive(Debug, Clone)]
 pub(super) struct Writer {
     waiting: mpsc::UnboundedSender<Append>,
@@ -44,8 +44,8 @@ impl Writer {
         Self { waiting }
     }
 
-    /// Appends a batch; what is given back tells when it is written. An empty one is written when
-    /// everything before it is.
+    /// Appends a batch; the returned receiver reports when it is written. An empty batch counts as
+    /// written when everything before it is.
     pub(super) fn append(
         &self,
         batch: Batch,
@@ -75,7 +75,7 @@ async fn run(shared: Arc<Shared>, to: PackId, mut appends: mpsc::UnboundedReceiv
             number += 1;
         }
         if let Err(reason) = &result {
-            // Nothing behind the missing object would ever be read.
+            // Nothing after the missing object would ever be read.
             shared.broken(reason);
         }
         let failed = result.is_err();
@@ -88,7 +88,7 @@ async fn run(shared: Arc<Shared>, to: PackId, mut appends: mpsc::UnboundedReceiv
     }
 }
 
-/// Appends the same batch for several packs; it is written then.
+/// Appends the same batch for several packs; returns when it is written.
 pub(super) async fn append(writers: &[Writer], batch: Batch) -> Result<(), Error> {
     let written: Vec<_> = (writers.iter())
         .map(|writer| writer.append(batch.clone()))
@@ -99,7 +99,7 @@ pub(super) async fn append(writers: &[Writer], batch: Batch) -> Result<(), Error
     Ok(())
 }
 
-/// Stores a large chunk, whose copy has this room.
+/// Stores a large chunk, and then frees the room of its copy.
 pub(super) async fn upload(
     shared: &Shared,
     location: &Path,
@@ -109,7 +109,7 @@ pub(super) async fn upload(
     let result = shared.store.put(location, bytes).await;
     drop(room);
     if let Err(reason) = &result {
-        // Its message can never be whole.
+        // Its message can never become complete.
         shared.broken(reason);
     }
     result

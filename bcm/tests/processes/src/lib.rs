@@ -1,19 +1,20 @@
-//! A test in a process of its own: an ignored one of the same program, which another test starts, talks to and ends.
+//! A test in a process of its own: an ignored test of the same program, which another test starts,
+//! talks to and ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-/// What a process is told when it starts.
+/// The environment variable with a process's argument.
 const TOLD: &str = "BURST_TEST_PROCESS";
 
-/// What this process was told by the test that has started it.
+/// The argument passed by the test that started this process.
 pub fn told() -> String {
     std::env::var(TOLD).expect("this test is started by another one")
 }
 
-/// Ends when dropped.
+/// A running test process; killed when dropped.
 #[derive(Debug)]
 pub struct TestProcess {
     child: Child,
@@ -21,7 +22,7 @@ pub struct TestProcess {
 }
 
 impl TestProcess {
-    /// Starts the test of this name, which finds in [`told`] what it is told.
+    /// Starts the test of this name, which receives the argument from [`told`].
     pub fn start(test: &str, told: impl Display) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--ignored", "--exact", test, "--nocapture"])
@@ -34,7 +35,7 @@ impl TestProcess {
         Self { child, output }
     }
 
-    /// What follows a word in the output.
+    /// Returns the rest of the next line of output that contains a word, after that word.
     pub fn said(&mut self, word: &str) -> String {
         let mut line = String::new();
         while self.output.read_line(&mut line).unwrap() > 0 {
@@ -46,17 +47,17 @@ impl TestProcess {
         panic!("the process ended without saying {word:?}");
     }
 
-    /// Writes a line to its input.
+    /// Writes a line to the process's input.
     pub fn tell(&mut self, line: &str) {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    /// As the system knows it.
+    /// The process's id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it without a word.
+    /// Kills the process.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
     }

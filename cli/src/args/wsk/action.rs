@@ -12,15 +12,15 @@ use crate::args::quantity::number;
 /// What to do with actions.
 #[derive(Debug, Subcommand)]
 pub enum ActionVerb {
-    /// Make an action of a file
+    /// Create an action from a file
     #[command(after_help = CREATE)]
     Create(Box<ActionArgs>),
-    /// Make an action, or change one
+    /// Create or change an action
     #[command(after_help = "Example:\n  burst action update hello hello.py --memory 512")]
     Update(Box<ActionArgs>),
     /// Call an action
     #[command(
-        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --result --param name=Ada   where no word follows\n  burst action invoke hello --blocking -P params.json"
+        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --result --param name=Ada   if no word follows\n  burst action invoke hello --blocking -P params.json"
     )]
     Invoke(InvokeArgs),
     /// Show an action, or save its code
@@ -45,39 +45,39 @@ Examples:
   burst action create page page.js --web true
   burst action create own --docker me/my-image
 
-The kind is that of the file's ending (.py, .js, …) or rust for an executable; a
-zip, or for Node a tar.gz as `npm pack` makes it, needs --kind.";
+The kind follows from the file's extension (.py, .js, …), and is rust for an
+executable; a zip, or for Node a tar.gz made by `npm pack`, needs --kind.";
 
-/// An action as it is to be.
+/// The action to create, or the changes to one.
 #[derive(Debug, Args)]
 pub struct ActionArgs {
     /// Name of the action, as [/NAMESPACE/][PACKAGE/]NAME
     pub name: String,
-    /// The file; with --copy an action; with --sequence actions with commas between them
+    /// The file; with --copy an action; with --sequence a comma-separated list of actions
     pub artifact: Option<String>,
-    /// The kind of its code, such as python:3.10 or nodejs:default
+    /// Kind of its code, such as python:3.10 or nodejs:default
     #[arg(long, value_name = "KIND", conflicts_with_all = ["docker", "native", "sequence", "copy"])]
     pub kind: Option<String>,
-    /// The function that is called, where it is not `main`
+    /// Function to call, if not `main`
     #[arg(long, value_name = "NAME")]
     pub main: Option<String>,
-    /// The artifact is a list of actions, each of which is given the result of the one before
+    /// The artifact is a list of actions, each called with the result of the one before
     #[arg(long, conflicts_with_all = ["copy", "docker", "native"])]
     pub sequence: bool,
-    /// The artifact is an action that this one is to be a copy of
+    /// The artifact is an action to copy
     #[arg(long, conflicts_with_all = ["docker", "native"])]
     pub copy: bool,
-    /// The image that it runs in
+    /// Image that it runs in
     #[arg(long, value_name = "IMAGE", conflicts_with = "native")]
     pub docker: Option<String>,
-    /// The artifact is an executable, or a zip with `exec`, which speaks the action loop
+    /// The artifact is an executable, or a zip with one named `exec`, that is started once per invocation
     #[arg(long)]
     pub native: bool,
-    /// Whether HTTP reaches it without credentials: yes, raw (its body and query as they come) or no
+    /// Whether HTTP clients can call it without credentials: yes, raw (body and query unparsed) or no
     #[arg(long, value_name = "yes|raw|no", num_args = 0..=1, default_missing_value = "yes")]
     pub web: Option<Web>,
-    /// What a caller by HTTP has to show as X-Require-Whisk-Auth: this secret, or with true a number that is made up
-    /// (`action get NAME annotations` tells it); false for nothing
+    /// Secret that HTTP clients must send as X-Require-Whisk-Auth; true generates a number (shown by `action get NAME
+    /// annotations`), false requires none
     #[arg(long, value_name = "SECRET|true|false", num_args = 0..=1, default_missing_value = "true")]
     pub web_secure: Option<String>,
     /// How long it may run, in milliseconds
@@ -86,22 +86,22 @@ pub struct ActionArgs {
     /// Its memory in MB
     #[arg(short, long, value_name = "MB", value_parser = number::<u32>)]
     pub memory: Option<u32>,
-    /// What of its log is kept, in MB
+    /// How much of its log is kept, in MB
     #[arg(short, long, value_name = "MB", value_parser = number::<u32>)]
     pub logsize: Option<u32>,
     /// How many invocations one container may run at once
     #[arg(short, long, value_name = "N", value_parser = number::<u32>)]
     pub concurrency: Option<u32>,
-    /// Parameters that it has unless its caller says otherwise.
+    /// Default parameters.
     #[command(flatten)]
     pub params: ParamPairs,
-    /// A variable of its environment; may be repeated
+    /// An environment variable; may be repeated
     #[arg(short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true)]
     pub env: Vec<String>,
-    /// JSON object with variables of its environment
+    /// JSON object with environment variables
     #[arg(short = 'E', long, value_name = "FILE")]
     pub env_file: Option<Source>,
-    /// What is said of it.
+    /// Its annotations.
     #[command(flatten)]
     pub annotations: AnnotationPairs,
     /// Remove this annotation; may be repeated
@@ -109,13 +109,13 @@ pub struct ActionArgs {
     pub del_annotation: Vec<String>,
 }
 
-/// How HTTP reaches an action.
+/// How HTTP clients can call an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Web {
     /// Query and body become parameters
     #[value(alias = "true")]
     Yes,
-    /// Query and body come as they are
+    /// Query and body are passed unparsed
     Raw,
     /// Not at all
     #[value(alias = "false")]
@@ -127,31 +127,31 @@ pub enum Web {
 pub struct InvokeArgs {
     /// Name of the action, as [/NAMESPACE/][PACKAGE/]NAME
     pub name: String,
-    /// Wait for its end, and show the activation
+    /// Wait until it has ended, and show the activation
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait for its end, and show the result alone
+    /// Wait until it has ended, and show only the result
     #[arg(short, long)]
     pub result: bool,
-    /// What it is called with.
+    /// Its parameters.
     #[command(flatten)]
     pub params: ParamPairs,
 }
 
-/// What of an action to show.
+/// Which parts of an action to show.
 #[derive(Debug, Args)]
 pub struct ActionGetArgs {
     /// Name of the action, as [/NAMESPACE/][PACKAGE/]NAME
     pub name: String,
     /// Only this field of it
     pub field: Option<String>,
-    /// Its description and parameters, as its annotations tell them
+    /// Its description and parameters, from its annotations
     #[arg(short, long)]
     pub summary: bool,
-    /// The address by which HTTP reaches it
+    /// The URL at which HTTP clients call it
     #[arg(short = 'r', long)]
     pub url: bool,
-    /// Write its code to a file of its name
+    /// Write its code to a file named after it
     #[arg(long)]
     pub save: bool,
     /// Write its code to this file

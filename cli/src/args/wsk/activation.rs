@@ -12,13 +12,13 @@ pub enum ActivationVerb {
     /// Show an activation
     #[command(after_help = "Example:\n  burst activation get --last")]
     Get(ActivationGetArgs),
-    /// Print what an activation wrote
+    /// Print the log of an activation
     #[command(after_help = "Example:\n  burst activation logs --last --strip")]
     Logs(ActivationLogsArgs),
     /// Print the result of an activation
     #[command(after_help = "Example:\n  burst activation result --last")]
     Result(ActivationArgs),
-    /// Print what activations write, as they end
+    /// Print the logs of activations as they end
     #[command(after_help = "Example:\n  burst activation poll hello --since-minutes 5")]
     Poll(PollArgs),
 }
@@ -28,13 +28,13 @@ pub enum ActivationVerb {
 pub struct ActivationsArgs {
     /// Only those of this action or trigger, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
-    /// At most this many; 0 for the most there may be, 200
+    /// Show at most N; 0 means the maximum, 200
     #[arg(short, long, value_name = "N", default_value_t = 30, value_parser = number::<u32>)]
     pub limit: u32,
-    /// Skip this many
+    /// Skip the first N
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub skip: u32,
-    /// Whole activations, each in JSON
+    /// Print whole activations, each as JSON
     #[arg(short, long)]
     pub full: bool,
     /// Only those that began since this time, in milliseconds since the epoch
@@ -45,7 +45,7 @@ pub struct ActivationsArgs {
     pub upto: Option<u64>,
 }
 
-/// An activation: by id, or the newest. One of the two, which whoever gives neither is told.
+/// An activation: by id, or the newest. Exactly one of the two is required.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub struct ActivationArgs {
@@ -56,7 +56,7 @@ pub struct ActivationArgs {
     pub last: bool,
 }
 
-/// An activation, and what of it to show.
+/// An activation, and which parts of it to show.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("activation").args(["id", "last"]).required(true).multiple(true))]
 pub struct ActivationGetArgs {
@@ -67,10 +67,10 @@ pub struct ActivationGetArgs {
     /// The newest activation
     #[arg(short, long)]
     pub last: bool,
-    /// What came of it
+    /// Its status and its result
     #[arg(short, long)]
     pub summary: bool,
-    /// What it wrote: lines alone, without time and stream
+    /// Its log: only the lines, without time and stream
     #[arg(short = 'g', long)]
     pub logs: bool,
 }
@@ -81,7 +81,7 @@ pub struct ActivationLogsArgs {
     /// Which activation.
     #[command(flatten)]
     pub activation: ActivationArgs,
-    /// Lines alone, without time and stream
+    /// Print only the lines, without time and stream
     #[arg(short = 'r', long)]
     pub strip: bool,
 }
@@ -91,19 +91,19 @@ pub struct ActivationLogsArgs {
 pub struct PollArgs {
     /// Only those of this action, as [/NAMESPACE/][PACKAGE/]NAME; /NAMESPACE for all
     pub name: Option<String>,
-    /// End after so many seconds
+    /// Stop after this many seconds
     #[arg(short, long, value_name = "SECONDS", value_parser = number::<u32>)]
     pub exit: Option<u32>,
-    /// Begin with those of the last so many seconds
+    /// Begin with those of the last N seconds
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_seconds: u32,
-    /// Begin with those of the last so many minutes
+    /// Begin with those of the last N minutes
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_minutes: u32,
-    /// Begin with those of the last so many hours
+    /// Begin with those of the last N hours
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_hours: u32,
-    /// Begin with those of the last so many days
+    /// Begin with those of the last N days
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub since_days: u32,
 }

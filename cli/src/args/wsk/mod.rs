@@ -1,4 +1,4 @@
-//! The command line in the words of OpenWhisk's `wsk`, as a program of that name and as verbs of `burst`.
+//! The command line of OpenWhisk's `wsk`, both as a program of that name and as verbs of `burst`.
 
 pub mod action;
 pub mod activation;
@@ -20,7 +20,7 @@ pub use property::PropertyVerb;
 pub use rule::RuleVerb;
 pub use trigger::TriggerVerb;
 
-/// `burst` by the name that scripts for OpenWhisk call.
+/// `burst` under the name that scripts for OpenWhisk call.
 #[derive(Debug, Parser)]
 #[command(name = "wsk", version, arg_required_else_help = true, after_help = NOTES)]
 pub struct Wsk {
@@ -35,43 +35,43 @@ pub struct Wsk {
 const NOTES: &str = "\
 Where to reach the platform: --apihost and --auth, else WHISK_APIHOST and
 WHISK_AUTH, else ~/.wskprops (or the file WSK_CONFIG_FILE names), else what
-`burst` knows. A host without a scheme is reached by https.
+`burst` uses. A host without a scheme is reached over https.
 
-Exit codes: 0 success; the HTTP status less 256 as a byte when the platform
-refuses (148 for 404, 149 for 405, 153 for 409) or an action fails (246); 202 a
-blocking call whose action goes on; 2 wrong usage; 3 cannot reach the platform;
-1 anything else.";
+Exit codes: 0 success; the HTTP status modulo 256 when the platform refuses (148
+for 404, 149 for 405, 153 for 409) or an action fails (246); 202 a blocking call
+whose action still runs; 2 wrong usage; 3 cannot reach the platform; 1 anything
+else.";
 
 /// Flags every command of `wsk` takes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct WskGlobal {
-    // Values are optional, as `wsk property get --auth` names the property alone.
-    /// Where the platform is: host, host:port or URL
+    // Values are optional, because `wsk property get --auth` gives only the property's flag.
+    /// Address of the platform: host, host:port or URL
     #[arg(long, global = true, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
     pub apihost: Option<String>,
     /// Credentials, as uuid:key
     #[arg(short = 'u', long, global = true, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
     pub auth: Option<String>,
-    /// Version of the API; there is v1
+    /// Version of the API; only v1 exists
     #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, default_missing_value = "")]
     pub apiversion: Option<String>,
-    /// File of the certificates that an https platform is trusted by, in place of the system's
+    /// CA certificates (PEM file) to trust instead of the system's
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cacert: Option<String>,
-    /// File of a certificate of your own, for a proxy that asks for one
+    /// Client certificate (PEM file), for a proxy that requires one
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cert: Option<String>,
-    /// File of that certificate's key
+    /// Private key of the client certificate (PEM file)
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub key: Option<String>,
-    /// Trust an https platform whatever its certificate
+    /// Accept any certificate of an https platform
     #[arg(short = 'i', long, global = true)]
     pub insecure: bool,
     /// Show what is sent and received, credentials redacted
     #[arg(short, long, global = true)]
     pub verbose: bool,
-    /// The same
+    /// The same as --verbose
     #[arg(short, long, global = true)]
     pub debug: bool,
 }
@@ -79,7 +79,7 @@ pub struct WskGlobal {
 /// The commands of `wsk`.
 #[derive(Debug, Subcommand)]
 pub enum WskCommand {
-    /// Those that `burst` has as well.
+    /// Commands that `burst` has as well.
     #[command(flatten)]
     Entity(EntityCommand),
     /// Store the platform's address and your credentials in ~/.wskprops
@@ -88,11 +88,11 @@ pub enum WskCommand {
         #[command(subcommand)]
         verb: PropertyVerb,
     },
-    /// List all that is in a namespace
+    /// List everything in a namespace
     List(ListArgs),
 }
 
-/// What there is to say of each kind of entity.
+/// Commands for each kind of entity.
 #[derive(Debug, Subcommand)]
 pub enum EntityCommand {
     /// Work with actions
@@ -101,7 +101,7 @@ pub enum EntityCommand {
         #[command(subcommand)]
         verb: ActionVerb,
     },
-    /// Work with activations: what came of each invocation
+    /// Work with activations: the records of invocations
     Activation {
         /// What to do.
         #[command(subcommand)]
@@ -131,7 +131,7 @@ pub enum EntityCommand {
         #[command(subcommand)]
         verb: NamespaceVerb,
     },
-    /// Work with APIs: paths and verbs of HTTP that lead to web actions
+    /// Work with APIs: HTTP paths and verbs that lead to web actions
     Api {
         /// What to do.
         #[command(subcommand)]
@@ -142,9 +142,9 @@ pub enum EntityCommand {
 /// What to do with namespaces.
 #[derive(Debug, Subcommand)]
 pub enum NamespaceVerb {
-    /// List the namespaces that the credentials open
+    /// List the namespaces that the credentials give access to
     List,
-    /// List all that is in a namespace
+    /// List everything in a namespace
     Get(ListArgs),
 }
 
@@ -163,10 +163,10 @@ pub struct ListArgs {
 pub struct EntitiesArgs {
     /// The namespace or package, as /NAMESPACE[/PACKAGE] or PACKAGE [default: your namespace]
     pub within: Option<String>,
-    /// At most this many; 0 for the most there may be, 200
+    /// Show at most N; 0 means the maximum, 200
     #[arg(short, long, value_name = "N", default_value_t = 30, value_parser = number::<u32>)]
     pub limit: u32,
-    /// Skip this many
+    /// Skip the first N
     #[arg(short, long, value_name = "N", default_value_t = 0, value_parser = number::<u32>)]
     pub skip: u32,
     /// Order by name, not by time
@@ -181,14 +181,14 @@ pub struct EntityArgs {
     pub name: String,
 }
 
-/// An entity, and what of it to show.
+/// An entity, and which parts of it to show.
 #[derive(Debug, Args)]
 pub struct EntityGetArgs {
     /// Its name, as [/NAMESPACE/][PACKAGE/]NAME
     pub name: String,
     /// Only this field of it
     pub field: Option<String>,
-    /// Its description and parameters, as its annotations tell them
+    /// Its description and parameters, from its annotations
     #[arg(short, long)]
     pub summary: bool,
 }

@@ -8,13 +8,13 @@ use super::{EntitiesArgs, EntityGetArgs};
 /// What to do with packages.
 #[derive(Debug, Subcommand)]
 pub enum PackageVerb {
-    /// Make a package
+    /// Create a package
     #[command(after_help = "Example:\n  burst package create tools --param host example.org")]
     Create(PackageArgs),
-    /// Make a package, or change one
+    /// Create or change a package
     #[command(after_help = "Example:\n  burst package update tools --shared yes")]
     Update(PackageArgs),
-    /// Make a package that is another one with parameters of its own
+    /// Bind another package to a name of your own, with parameters
     #[command(
         after_help = "Example:\n  burst package bind /whisk.system/utils utils --param separator ,"
     )]
@@ -28,20 +28,20 @@ pub enum PackageVerb {
     /// Delete a package
     #[command(after_help = "Example:\n  burst package delete tools --force")]
     Delete(PackageDeleteArgs),
-    /// Refresh the bindings of a namespace, which are never out of date
+    /// Refresh the bindings of a namespace (no effect: they are never out of date)
     #[command(after_help = "Example:\n  burst package refresh")]
     Refresh(RefreshArgs),
 }
 
-/// A package as it is to be.
+/// The package to create, or the changes to one.
 #[derive(Debug, Args)]
 pub struct PackageArgs {
     /// Name of the package
     pub name: String,
-    /// Parameters that its actions have.
+    /// The parameters of its actions.
     #[command(flatten)]
     pub params: ParamPairs,
-    /// What is said of it.
+    /// Its annotations.
     #[command(flatten)]
     pub annotations: AnnotationPairs,
     /// Who else may use it.
@@ -49,17 +49,17 @@ pub struct PackageArgs {
     pub shared: SharedArgs,
 }
 
-/// A binding as it is to be.
+/// The binding to create.
 #[derive(Debug, Args)]
 pub struct BindArgs {
     /// The package, as [/NAMESPACE/]PACKAGE
     pub package: String,
     /// Name of the binding
     pub name: String,
-    /// Parameters that its actions have.
+    /// The parameters of its actions.
     #[command(flatten)]
     pub params: ParamPairs,
-    /// What is said of it.
+    /// Its annotations.
     #[command(flatten)]
     pub annotations: AnnotationPairs,
 }
@@ -69,7 +69,7 @@ pub struct BindArgs {
 pub struct PackageDeleteArgs {
     /// Name of the package
     pub name: String,
-    /// Its actions, too
+    /// Delete its actions, too
     #[arg(short, long)]
     pub force: bool,
 }

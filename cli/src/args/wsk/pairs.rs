@@ -7,10 +7,10 @@ use crate::args::Source;
 /// Parameters by key and value, or from a file.
 #[derive(Debug, Default, Args)]
 pub struct ParamPairs {
-    /// A parameter: JSON if the value is, else a string; may be repeated
+    /// A parameter: JSON if the value is JSON, else a string; may be repeated
     #[arg(short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true)]
     pub param: Vec<String>,
-    /// JSON object with parameters (- reads standard input); --param wins over it
+    /// JSON object with parameters (- reads standard input); --param overrides it
     #[arg(short = 'P', long, value_name = "FILE")]
     pub param_file: Option<Source>,
 }
@@ -18,10 +18,10 @@ pub struct ParamPairs {
 /// Annotations by key and value, or from a file.
 #[derive(Debug, Default, Args)]
 pub struct AnnotationPairs {
-    /// An annotation: JSON if the value is, else a string; may be repeated
+    /// An annotation: JSON if the value is JSON, else a string; may be repeated
     #[arg(short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true)]
     pub annotation: Vec<String>,
-    /// JSON object with annotations (- reads standard input); --annotation wins over it
+    /// JSON object with annotations (- reads standard input); --annotation overrides it
     #[arg(short = 'A', long, value_name = "FILE")]
     pub annotation_file: Option<Source>,
 }
@@ -34,12 +34,12 @@ pub struct SharedArgs {
     pub shared: Option<bool>,
 }
 
-/// Neither is said.
+/// The text is neither yes nor no.
 #[derive(Debug, thiserror::Error)]
 #[error("expected yes or no")]
 struct NotYesOrNo;
 
-/// As OpenWhisk's command line has it.
+/// Parses yes or no as OpenWhisk's command line does.
 fn yes_or_no(text: &str) -> Result<bool, NotYesOrNo> {
     match text.to_ascii_lowercase().as_str() {
         "yes" | "true" => Ok(true),

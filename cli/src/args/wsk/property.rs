@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-/// What to do with the properties. Which ones is told by the flags.
+/// What to do with the properties, which the flags select.
 #[derive(Debug, Subcommand)]
 pub enum PropertyVerb {
     /// Write properties to ~/.wskprops
@@ -13,10 +13,10 @@ pub enum PropertyVerb {
     Unset(PropertyUnsetArgs),
 }
 
-/// Properties beside those of the global flags.
+/// Properties besides those of the global flags.
 #[derive(Debug, Args)]
 pub struct PropertySetArgs {
-    /// The namespace that names without one are in
+    /// The default namespace, for names without one
     #[arg(long, value_name = "NAMESPACE")]
     pub namespace: Option<String>,
 }
@@ -24,10 +24,10 @@ pub struct PropertySetArgs {
 /// Which properties to print.
 #[derive(Debug, Args)]
 pub struct PropertyGetArgs {
-    /// All
+    /// All properties
     #[arg(long)]
     pub all: bool,
-    /// The namespace that names without one are in
+    /// The default namespace, for names without one
     #[arg(long)]
     pub namespace: bool,
     /// The version of this program
@@ -39,7 +39,7 @@ pub struct PropertyGetArgs {
     /// The platform's build
     #[arg(long)]
     pub apibuildno: bool,
-    /// Values alone
+    /// With raw, only the values
     #[arg(short, long, value_name = "raw|std", default_value = "std")]
     pub output: String,
 }
@@ -47,7 +47,7 @@ pub struct PropertyGetArgs {
 /// Which properties to remove.
 #[derive(Debug, Args)]
 pub struct PropertyUnsetArgs {
-    /// The namespace that names without one are in
+    /// The default namespace, for names without one
     #[arg(long)]
     pub namespace: bool,
 }

@@ -8,19 +8,19 @@ use super::{EntitiesArgs, EntityArgs, EntityGetArgs};
 /// What to do with rules.
 #[derive(Debug, Subcommand)]
 pub enum RuleVerb {
-    /// Make a rule
+    /// Create a rule
     #[command(after_help = "Example:\n  burst rule create on-order order handle")]
     Create(RuleArgs),
-    /// Make a rule, or change one
+    /// Create or change a rule
     #[command(after_help = "Example:\n  burst rule update on-order order handle-better")]
     Update(RuleArgs),
-    /// Have a rule's action called when its trigger fires
+    /// Enable a rule: its trigger calls its action
     #[command(after_help = "Example:\n  burst rule enable on-order")]
     Enable(EntityArgs),
-    /// Stop it from calling its action
+    /// Disable a rule: its trigger no longer calls its action
     #[command(after_help = "Example:\n  burst rule disable on-order")]
     Disable(EntityArgs),
-    /// Say whether a rule is enabled
+    /// Show whether a rule is enabled
     #[command(after_help = "Example:\n  burst rule status on-order")]
     Status(EntityArgs),
     /// Show a rule
@@ -34,7 +34,7 @@ pub enum RuleVerb {
     Delete(RuleDeleteArgs),
 }
 
-/// A rule as it is to be.
+/// The rule to create, or the changes to one.
 #[derive(Debug, Args)]
 pub struct RuleArgs {
     /// Name of the rule
@@ -43,7 +43,7 @@ pub struct RuleArgs {
     pub trigger: String,
     /// The action, as [/NAMESPACE/][PACKAGE/]NAME
     pub action: String,
-    /// What is said of it.
+    /// Its annotations.
     #[command(flatten)]
     pub annotations: AnnotationPairs,
 }

@@ -8,18 +8,18 @@ use super::{EntitiesArgs, EntityArgs, EntityGetArgs};
 /// What to do with triggers.
 #[derive(Debug, Subcommand)]
 pub enum TriggerVerb {
-    /// Make a trigger
+    /// Create a trigger
     #[command(
         after_help = "Examples:\n  burst trigger create order\n  burst trigger create tick --feed /whisk.system/alarms/interval \\\n      --param minutes 5"
     )]
     Create(TriggerArgs),
-    /// Make a trigger, or change one; parameters of one with a feed go to the feed
+    /// Create or change a trigger; if it has a feed, its parameters go to the feed
     #[command(after_help = "Example:\n  burst trigger update tick --param minutes 10")]
     Update(TriggerArgs),
     /// Fire a trigger
     #[command(after_help = "Example:\n  burst trigger fire order --param id 7")]
     Fire(FireArgs),
-    /// Show a trigger; of one with a feed what the feed says of it
+    /// Show a trigger; if it has a feed, show what the feed returns for it
     #[command(after_help = "Example:\n  burst trigger get tick")]
     Get(EntityGetArgs),
     /// List triggers
@@ -30,12 +30,12 @@ pub enum TriggerVerb {
     Delete(EntityArgs),
 }
 
-/// A trigger as it is to be.
+/// The trigger to create, or the changes to one.
 #[derive(Debug, Args)]
 pub struct TriggerArgs {
     /// Name of the trigger
     pub name: String,
-    /// The action that will fire it, as [/NAMESPACE/][PACKAGE/]NAME
+    /// Action that fires it, as [/NAMESPACE/][PACKAGE/]NAME
     #[arg(short, long, value_name = "ACTION")]
     pub feed: Option<String>,
     /// Parameters of the trigger, or of its feed.
@@ -47,20 +47,20 @@ pub struct TriggerArgs {
     /// Parameters of the trigger alone; may be repeated
     #[arg(short = 'T', long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true)]
     pub trigger_param: Vec<String>,
-    /// What is said of it.
+    /// Its annotations.
     #[command(flatten)]
     pub annotations: AnnotationPairs,
 }
 
-/// An event.
+/// An event: the trigger to fire, and its parameters.
 #[derive(Debug, Args)]
 pub struct FireArgs {
     /// Name of the trigger
     pub name: String,
-    /// JSON object with parameters, in place of --param-file
+    /// JSON object with parameters, instead of --param-file
     #[arg(conflicts_with = "param_file")]
     pub payload: Option<String>,
-    /// What its actions are called with.
+    /// The parameters of the actions it calls.
     #[command(flatten)]
     pub params: ParamPairs,
 }

@@ -17,7 +17,7 @@ use crate::wsk::client_context::{ACTIONS, ClientContext};
 use crate::wsk::name::{Name, OWN};
 use crate::wsk::{fields, show};
 
-/// Makes an API of what the command line, or a file, says.
+/// Creates an API as the command line or a file describes it.
 pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
     let what = "create API";
     let (document, said) = match &args.config_file {
@@ -54,7 +54,7 @@ pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
     Ok(())
 }
 
-/// The text of a file of Swagger as JSON, which it may be already.
+/// Returns the text of a Swagger file as JSON, converted from YAML if necessary.
 fn swagger(path: &Path) -> Result<String, Error> {
     let text = fs::read_to_string(path).map_err(Error::file("read", path))?;
     let is_no = |form: &str, cause: &dyn std::fmt::Display| {
@@ -69,7 +69,7 @@ fn swagger(path: &Path) -> Result<String, Error> {
     let read = || -> yaml_serde::Result<Value> {
         let mut document: yaml_serde::Value = yaml_serde::from_str(&text)?;
         document.apply_merge()?;
-        // Names of another kind, as 200 is among responses, become texts.
+        // Keys that are not strings, such as 200 among responses, become strings.
         serde_json::to_value(document).map_err(serde::ser::Error::custom)
     };
     match read() {
@@ -79,7 +79,8 @@ fn swagger(path: &Path) -> Result<String, Error> {
     }
 }
 
-/// What is sent of one path: the document, its relative path, and what is said when it is there.
+/// Returns what to send for one path: the document, its relative path, and the line to print once
+/// it exists.
 fn of_action(
     context: &ClientContext,
     args: &ApiCreateArgs,
@@ -156,7 +157,7 @@ fn of_action(
     Ok((document, Some((path.clone(), said))))
 }
 
-/// What stands in braces of a path, as Swagger describes it.
+/// Returns the parameters of a path, which are in braces, as Swagger describes them.
 fn path_parameters(path: &str) -> Vec<Value> {
     let names = path
         .split('/')

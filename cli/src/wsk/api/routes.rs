@@ -1,4 +1,4 @@
-//! What APIs have, and `api list`.
+//! The routes of APIs, and `api list`.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::wsk::show;
 
 /// A path and a verb of an API.
 pub struct Route {
-    /// `/NAMESPACE/[PACKAGE/]NAME`, or nothing if it is not OpenWhisk's.
+    /// `/NAMESPACE/[PACKAGE/]NAME`, or empty if the route does not lead to an action.
     pub action: String,
-    /// In small letters.
+    /// In lower case.
     pub verb: String,
     name: String,
-    /// Without the path.
+    /// The base path alone.
     pub base: String,
-    /// Below the base path.
+    /// The path below the base path.
     pub path: String,
-    /// Where it is reached.
+    /// The URL at which it is reached.
     pub url: String,
 }
 
-/// All that an API has, by path and verb.
+/// Returns all routes of an API, by path and verb.
 pub fn of(api: &Api) -> Vec<Route> {
     let swagger = &api.swagger;
     let base = swagger["basePath"].as_str().unwrap_or("/");

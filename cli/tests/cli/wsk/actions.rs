@@ -335,7 +335,7 @@ fn refusals_end_with_their_status() {
     burst.wsk(&["action", "get", "a/b/c/d"]).fails(2);
     let nowhere = ["--apihost", "http://127.0.0.1:1", "action", "get", "hello"];
     burst.wsk(&nowhere).fails(3);
-    // By the other name they are that one's.
+    // Under the name `burst`, the exit codes are those of `burst`.
     let burst = Burst::of(&platform);
     burst.run(&["action", "get", "none"]).fails(3);
     burst.run(&["action", "get", "secret"]).fails(4);

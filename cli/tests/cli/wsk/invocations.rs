@@ -122,13 +122,13 @@ fn parameters_of_one_word_are_those_that_none_follows() {
         (&["--param", "k=v"][..], json!({"k": "v"})),
         (&["-p", "k=1", "-p", "l=w=x"], json!({"k": 1, "l": "w=x"})),
         (&["--param=k=--v"], json!({"k": "--v"})),
-        // As OpenWhisk has it, whose keys may be such.
+        // OpenWhisk's form, whose keys can contain `=`.
         (&["-p", "k=v", "w"], json!({"k=v": "w"})),
     ] {
         burst.run(&[&invoke[..], params].concat()).ok();
         assert_eq!(sent(&platform), expected, "{params:?}");
     }
-    // OpenWhisk's own command line takes the second word, whatever it is.
+    // OpenWhisk's own command line always takes the next word as the value.
     let wsk = wsk(&platform);
     let ran = wsk.wsk(&[&invoke[..], &["-p", "k=v"]].concat());
     assert_eq!(ran.code, Some(2));

@@ -1,4 +1,4 @@
-//! OpenWhisk's command line.
+//! Tests of OpenWhisk's command line.
 
 mod actions;
 mod activations;
@@ -13,7 +13,7 @@ mod web;
 use crate::platform::Platform;
 use crate::program::{AUTH, Burst};
 
-/// One that knows the platform by `~/.wskprops`.
+/// Returns a program that knows the platform from `~/.wskprops`.
 fn wsk(platform: &Platform) -> Burst {
     let burst = Burst::alone();
     let properties = format!("APIHOST=http://{}\nAUTH={AUTH}\n", platform.address());
@@ -21,12 +21,12 @@ fn wsk(platform: &Platform) -> Burst {
     burst
 }
 
-/// What was sent with the last request.
+/// Returns the body of the last request.
 fn sent(platform: &Platform) -> serde_json::Value {
     platform.requests().pop().unwrap().body
 }
 
-/// An action, as the platform answers it.
+/// Returns an action as in a response of the platform.
 fn action(namespace: &str, name: &str, annotations: &str, parameters: &str) -> String {
     format!(
         r#"{{"namespace":"{namespace}","name":"{name}","version":"0.0.1","publish":false,"exec":{{"kind":"nodejs:20"}},

@@ -29,7 +29,7 @@ fn properties_are_kept_where_openwhisk_keeps_them() {
         burst.wsk(&["property", "get", "--auth"]).ok(),
         "whisk auth\t\tu:secret\n"
     );
-    // Scripts put a scheme before it.
+    // The raw host has no scheme: scripts prepend one.
     let raw = ["property", "get", "--apihost", "--output", "raw"];
     assert_eq!(burst.wsk(&raw).ok(), "example.org\n");
     let of_flag = [&["--apihost", "other.org:1"], &raw[..2], &raw[3..]].concat();
@@ -103,7 +103,7 @@ fn certificates_are_properties() {
         fs::read_to_string(burst.home().join(".wskprops")).unwrap(),
         ""
     );
-    // A platform is reached with them as without.
+    // These options have no effect on reaching a platform.
     let platform = Platform::start();
     platform.whatever("GET /api/v1/namespaces", 200, r#"["guest"]"#);
     let list = ["--cert", "c.pem", "--key", "k.pem", "namespace", "list"];
@@ -160,7 +160,7 @@ fn flags_go_before_the_environment_and_that_before_files() {
     burst.file("other", format!("APIHOST={host}\nAUTH=of:file\n"));
     burst.wsk(&list).ok();
     assert_eq!(auth(), "Basic b2Y6ZmlsZQ==");
-    // What `burst standalone` left behind is the last.
+    // The properties that `burst standalone` wrote come last.
     let burst = Burst::alone();
     burst.file(
         ".burst/properties",

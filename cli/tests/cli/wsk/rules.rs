@@ -42,7 +42,7 @@ fn rules_are_made_turned_and_listed_with_their_status() {
         burst.wsk(&["rule", "status", "on"]).ok(),
         "ok: rule on is active\n"
     );
-    // One that has gone meanwhile is left out.
+    // A rule that was deleted in the meantime is left out.
     assert_eq!(
         burst.wsk(&["rule", "list"]).ok(),
         format!("rules\n{:<70} private       active\n", "/guest/on")

@@ -12,7 +12,7 @@ fn record(result: &str) -> String {
     format!(r#"{{"activationId":"{ID}","response":{{"result":{result}}}}}"#)
 }
 
-/// Of a feed that fails.
+/// Returns the activation of a feed that fails.
 fn failed(status: &str, result: &str) -> String {
     format!(
         r#"{{"namespace":"guest","name":"interval","version":"0.0.1","publish":false,"annotations":[],
@@ -92,7 +92,7 @@ fn feeds_are_told_what_becomes_of_their_triggers() {
         &json!({"namespace": "_", "name": "tick",
                 "annotations": [{"key": "feed", "value": "/whisk.system/alarms/interval"}]})
     );
-    // Programs read the feed's activation from the first letter on.
+    // Programs parse the output, so the feed's activation must start at its first character.
     assert_eq!(burst.wsk(&["trigger", "get", "tick"]).ok(), activation);
     assert_eq!(sent(&platform), call("READ"));
     let name = burst.wsk(&["trigger", "get", "tick", "name"]).ok();

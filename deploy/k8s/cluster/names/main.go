@@ -1,4 +1,5 @@
-// The cluster's name server: CoreDNS with the plugins that a cluster without an outside needs.
+// The cluster's name server: CoreDNS with the plugins that a cluster without outside
+// connections needs.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// What holds a pod's namespaces: it waits to be told to end, and reaps what is left to it.
+// Holds a pod's namespaces: it waits for a signal to end, and reaps orphaned processes.
 package main
 
 import (

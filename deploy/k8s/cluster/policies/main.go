@@ -1,10 +1,10 @@
-// Enforces NetworkPolicies for the pods of one node, by iptables: it is told of all there are, and where they
-// have changed writes the rules anew, all at once.
+// Enforces NetworkPolicies for the pods of one node with iptables: it watches all pods and policies, and on a change
+// rewrites all rules in one step.
 //
 //	policies KUBECONFIG POD-RANGE
 //
-// It knows what policies of this version of the API say of IPv4, TCP and UDP, named ports and ranges of ports included.
-// A pod that no policy selects is free, and so is one whose address has not been told yet.
+// It supports policies of this version of the API for IPv4, TCP and UDP, including named ports and port ranges. A pod
+// that no policy selects is unrestricted, and so is one whose address is not yet known.
 package main
 
 import (
@@ -110,8 +110,8 @@ func read(factory informers.SharedInformerFactory) (state, error) {
 	return now, nil
 }
 
-// The chain POLICIES sees what is forwarded, and what pods send to their own node. What the node itself sends goes past
-// it: a kubelet's probes are free.
+// The chain POLICIES sees forwarded packets, and those that pods send to their own node. Packets from the node itself
+// bypass it: a kubelet's probes are allowed.
 func write(rules string) error {
 	restore := exec.Command("iptables-restore", "--wait", "5", "--noflush")
 	restore.Stdin = strings.NewReader(rules)
@@ -132,7 +132,7 @@ func write(rules string) error {
 	return nil
 }
 
-// Each pod with policies has a mark for each direction, which what a policy allows takes away.
+// Each pod with policies gets a mark for each direction, which a policy that allows the packet clears.
 func (now state) rules(local netip.Prefix) string {
 	var out strings.Builder
 	out.WriteString("*filter\n:POLICIES - [0:0]\n-F POLICIES\n")
@@ -218,7 +218,7 @@ func (now state) allow(
 	}
 }
 
-// What iptables is to match of ports: a receiver's own, where they are named.
+// Returns the port matches for iptables: named ports are resolved to the receiver's own.
 func matchesOf(ports []networking.NetworkPolicyPort, receiver *core.Pod) []string {
 	if len(ports) == 0 {
 		return []string{""}
@@ -262,7 +262,7 @@ func numberOf(name, protocol string, pod *core.Pod) int32 {
 	return 0
 }
 
-// The block as ranges, those that are excepted cut out of it.
+// Returns the block as ranges, without the excepted ones.
 func without(block *networking.IPBlock) []string {
 	ranges := []netip.Prefix{netip.MustParsePrefix(block.CIDR)}
 	for _, except := range block.Except {

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
-# What scenarios are made of. Read by ../kubernetes.sh, which has set where things are.
+# Functions that scenarios use. Sourced by ../kubernetes.sh, which has set the paths.
 : "${here:?}" "${work:?}" "${target:?}" "${results:?}" "${processes=}"
 
 k() { kubectl --namespace burst "$@"; }
 
-# complain SENTENCE: the scenario fails by it, with what was said last.
+# complain SENTENCE: fails the scenario with this sentence, and prints the last output.
 complain() {
     echo "   $1" >&2
     [ ! -s "$work/said" ] || tail -n 15 "$work/said" | cut -c1-400 >&2
@@ -12,13 +12,14 @@ complain() {
     exit 1
 }
 
-# shows SENTENCE: what has been seen, for people and for the results.
+# shows SENTENCE: prints an observation, and adds it to the results.
 shows() {
     echo "   $1"
     tr -d '",;' <<<"$1" >>"$work/shown"
 }
 
-# until_so SECONDS COMMAND…: whether it succeeds in time. What it said is in $work/said.
+# until_so SECONDS COMMAND…: repeats a command until it succeeds, or fails after this time. Its output
+# is in $work/said.
 until_so() {
     local deadline=$((SECONDS + $1))
     shift
@@ -30,7 +31,7 @@ until_so() {
 
 millis() { date +%s%3N; }
 
-# figure NAME VALUE UNIT
+# figure NAME VALUE UNIT: records a measurement.
 figure() {
     touch "$results/figures.csv"
     grep -q '^figure,' "$results/figures.csv" || printf 'figure,value,unit\n' >>"$results/figures.csv"
@@ -38,7 +39,7 @@ figure() {
     printf '%s,%s,%s\n' "$1" "$2" "$3" >>"$results/figures.csv"
 }
 
-# Whom the CLI asks, and as who: from what the release has.
+# Sets the CLI's API host and credentials, from the release.
 known() {
     reach
     BURST_AUTH=$(jq -r .auth "$target/state/me.json")
@@ -50,19 +51,19 @@ reach() {
     export BURST_APIHOST BURST_ADMIN_AUTH
 }
 
-# flare ARGUMENT…: submitted; its id.
+# flare ARGUMENT…: submits a flare and prints its id.
 flare() { burst flare "$@" | grep -oE '[0-9a-f]{32}' | head -n 1; }
 state_of() { burst status "$1" --output json | jq -r .state; }
 is() { [ "$(state_of "$1")" = "$2" ]; }
-# one_of ID STATE…
+# ended ID: succeeds if the flare has ended.
 ended() { case $(state_of "$1") in succeeded | failed | cancelled | timed-out) ;; *) return 1 ;; esac; }
 error_of() { burst status "$1" --output json | jq -r '[.error, .workers[].error] | map(select(. != null) | if type == "object" then "\(.kind): \(.message)" else . end) | unique | join(" | ")'; }
 
-# all_slots SECONDS: whether every slot of both invokers runs a worker again, within the time.
+# all_slots SECONDS: succeeds if every slot of both invokers can run a worker again within this time.
 all_slots() { until_so "$1" burst flare hello --size 8 --granularity 2 --param name=all --timeout 20s --result; }
 
 packs() { k get pods --selector app.kubernetes.io/name=burst-pack "$@"; }
-# Where packs are that run a flare, or have: whose that only wait are promised less.
+# Prints the nodes with packs that run or have run a flare: idle ones request less memory.
 pack_nodes() {
     packs --output json | jq -r '[.items[] | select(.status.phase == "Running" and .metadata.deletionTimestamp == null)
         | select((.spec.containers[0].resources.requests.memory | tonumber) > 201326592) | .spec.nodeName] | unique | join(" ")'
@@ -71,7 +72,7 @@ node_of() { k get pod "$1" --output jsonpath='{.spec.nodeName}'; }
 ready() { [ "$(k get pods "$@" --output json | jq '[(.items // [.])[] | select(.metadata.deletionTimestamp == null) | .status.conditions[]? | select(.type == "Ready" and .status == "True")] | length')" = $# ]; }
 platform_ready() { ready burst-controller-0 burst-invoker-0 burst-invoker-1; }
 
-# background NAME COMMAND…: in a session of its own, until the script ends.
+# background NAME COMMAND…: runs a command in a session of its own until the script ends.
 background() {
     local name=$1
     shift
@@ -79,7 +80,7 @@ background() {
     processes+=($!)
 }
 
-# Servers that carry messages, on the API server's side: for packs they are what is outside the cluster.
+# The backend servers run on the API server's side: from the packs' point of view, outside the cluster.
 backends_run() {
     background redis redis-server --bind 10.213.0.1 --protected-mode no --save "" --dir "$work"
     until_so 10 redis-cli -h 10.213.0.1 ping || complain "Redis does not answer"
@@ -91,7 +92,7 @@ backends_run() {
     if [ -z "${NO_RABBITMQ:-}" ] && command -v rabbitmq-server >/dev/null; then rabbitmq_runs; fi
 }
 rabbitmq_runs() {
-    # Debian's command becomes a user of its own.
+    # Debian's command switches to a user of its own.
     rabbitmq=$(mktemp -d)
     echo '[rabbitmq_management].' >"$rabbitmq/enabled_plugins"
     cat >"$rabbitmq/rabbitmq.conf" <<END

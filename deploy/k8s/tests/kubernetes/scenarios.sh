@@ -1,8 +1,9 @@
 # shellcheck shell=bash
-# Each scenario is a function of its own, fails by a sentence, and leaves a release that works. Read by ../kubernetes.sh.
+# Each scenario is a function that fails with a sentence, and leaves a working release. Sourced by ../kubernetes.sh.
 : "${here:?}" "${work:?}" "${target:?}" "${results:?}" "${cluster:?}" "${chart:?}" "${examples:?}"
 
-# The driver's own tests, which is an invoker outside the cluster: in a namespace of theirs, with an invoker's rights.
+# The driver's own tests, which act as an invoker outside the cluster: in a namespace of their own, with an invoker's
+# permissions.
 scenario_driver() {
     BURST_TEST_KUBECONFIG=$KUBECONFIG BURST_TEST_IMAGE=burst.test/burst-runtime:0.1.0 timeout 900 \
         mvn -B -ntp -o -f "$here/../../../pom.xml" -pl invoker -am test -Dtest=KubernetesDriverSuite \
@@ -71,13 +72,14 @@ scenario_backends() {
 }
 burst_backends() { k get configmap burst-controller --output json | jq -r '.data["controller.conf"]' | sed -n 's/^burst.backends."\(.*\)" {$/\1/p'; }
 
-# The start that a flare of one worker had, and from its invocation until its worker ran: "warm 12".
+# Prints how a flare of one worker started, and the time from its invocation until its worker ran: "warm 12".
 start_of() {
     burst status "$1" --output json |
         jq -r '"\(.packs[0].start) \((.workers[0].started - .created) / 1000 | floor)"'
 }
 waiting() { [ "$(packs --output json | jq '[.items[] | select(.status.phase == "Running" and .metadata.deletionTimestamp == null)] | length')" -ge 2 ]; }
-# bare KIND NAME MOUNTS VOLUMES: how long a pod takes of the image of packs, and with the limits of one, that is no pack.
+# bare KIND NAME MOUNTS VOLUMES: records how long a pod takes to start that is not a pack, but has the image and the
+# limits of one.
 bare() {
     local began
     jq --null-input --arg name "$2" --argjson mounts "$3" --argjson volumes "$4" '{apiVersion: "v1", kind: "Pod",
@@ -102,7 +104,7 @@ scenario_starts() {
         bare "bare-pod" "bare-$round" '[]' '[]'
         bare "bare-pod-with-volumes" "bare-with-$round" '[{"name": "token", "mountPath": "/token"}, {"name": "tmp", "mountPath": "/tmp"}]' \
             '[{"name": "token", "secret": {"secretName": "backends"}}, {"name": "tmp", "emptyDir": {}}]'
-        # A definition's pods are its own: a fresh one finds only those that wait, of which there is one an invoker.
+        # Pods belong to one definition: a new one can use only waiting pods, of which there is one per invoker.
         burst deploy "fresh-$round" "$examples/hello" --overwrite >/dev/null
         until_so 30 waiting || complain "no pods wait"
         sleep 3
@@ -111,7 +113,7 @@ scenario_starts() {
             until_so 90 ended "$id" || complain "a flare of one worker does not end"
             start_of "$id" | tr ' ' ',' >>"$results/starts.csv"
         done
-        # All that wait taken at once, and more than those.
+        # Takes all waiting pods at the same time, and needs more than those.
         id=$(flare "fresh-$round" --size 8 --granularity 1 --packing homogeneous --param name=many)
         until_so 60 ended "$id" || complain "a flare of eight packs does not end"
         burst status "$id" --output json | jq -r '.created as $created | .packs[] as $pack | select($pack.start == "cold") |
@@ -169,7 +171,7 @@ scenario_out_of_memory() {
     all_slots 60 || complain "its slots are not free again"
 }
 
-# lost ID: it is to have failed as pack-lost.
+# lost ID: checks that the flare has failed as pack-lost.
 lost() {
     until_so 60 ended "$1" || complain "the flare does not end"
     error_of "$1" >"$work/said"
@@ -205,7 +207,7 @@ scenario_invoker_killed() {
     until_so 90 owned || complain "packs of an invoker's pod that is gone are still there"
     shows "no pack is left of the invoker's pod that is gone after $(($(millis) - began)) ms"
 }
-# Whether every pack belongs to an invoker's pod that is there.
+# Succeeds if every pack belongs to an existing invoker's pod.
 owned() {
     local pods
     pods=$(k get pods --output json)
@@ -230,14 +232,14 @@ scenario_controller_killed() {
     all_slots 60 || complain "not all slots run again after the controller was killed"
 }
 
-# Slots of all invokers that are up, as the scheduler has them.
+# Prints the slots of all invokers that are up, as the scheduler reports them.
 slots_now() { burst invokers --output json | jq '[.. | objects | select(.state? == "up") | .slots] | add // 0'; }
 slots_are() { [ "$(slots_now)" = "$1" ]; }
 slots_below() { local now; now=$(slots_now) && [ "$now" -lt "$1" ]; }
 reason_of() { burst status "$1" --output json | jq -r '.queue.reason // ""'; }
 waits_for_room() { reason_of "$1" | grep "the cluster can give .* slots now, and the flare needs $2"; }
 
-# tenant REPLICAS CPU: pods of somebody else, each on another node.
+# tenant REPLICAS CPU: runs pods of another tenant, each on a different node.
 tenant() {
     kubectl create namespace tenant >/dev/null 2>&1 || true
     kubectl --namespace tenant apply --filename - >/dev/null <<END
@@ -265,7 +267,7 @@ release_with() {
     until_so 120 platform_ready || complain "the release is not ready after the upgrade"
 }
 
-# A line for each: its phase and its node.
+# Prints the phase and the node of each, one per line.
 demand_pods() { k get pods -l burst.demand --output json | jq -r '.items[] | "\(.status.phase) \(.spec.nodeName // "nowhere")"'; }
 demand_is_pending() { [ "$(demand_pods | sort -u)" = "Pending nowhere" ] && [ -n "$(demand_reason)" ]; }
 demand_is_gone() { [ -z "$(demand_pods)" ]; }
@@ -274,7 +276,7 @@ demand_reason() { k get pods -l burst.demand --output json | jq -r '[.items[].st
 scenario_slots() {
     local all one large first second began
     release_with --set invoker.slots=cluster
-    # Each invoker has the room of one node beside what is on that.
+    # Each invoker has the free capacity of one node.
     until_so 60 burst flare hello --size 2 --param name=cluster --timeout 20s --result || complain "no flare runs"
     sleep 3
     all=$(slots_now)
@@ -305,7 +307,7 @@ scenario_slots() {
     until_so 30 slots_are "$all" || complain "a node that is uncordoned does not give its slots: $(slots_now) of $all"
     shows "with a node cordoned there are $one, and $all when it is back"
 
-    # Two that each want all, while a tenant takes half at a moment nobody chose.
+    # Two flares that each need all slots, while a tenant takes half of them at an arbitrary moment.
     first=$(flare burden --size "$all" --granularity 2 --param sleep=1000 --timeout 90s)
     second=$(flare burden --size "$all" --granularity 2 --param sleep=1000 --timeout 90s)
     tenant 2 700m
@@ -321,7 +323,7 @@ scenario_slots() {
     all_slots 120 || complain "not all slots run with a number again"
 }
 
-# The controller is moved to the node that stays.
+# Moves the controller to the node that stays.
 controller_on_node_1() {
     [ "$(node_of burst-controller-0)" != node-1 ] || return 0
     kubectl cordon node-2 >/dev/null
@@ -385,7 +387,7 @@ scenario_drain() {
     all_slots 120 || complain "not all slots run after the drain"
 }
 
-# Flares one after another until the file is there: the outcome of each, and how long the API was away at most.
+# Runs flares one after another until the file exists, and prints the outcome of each.
 load() {
     while [ ! -e "$work/enough" ]; do
         if burst flare burden --size 2 --param sleep=200 --timeout 30s --retries 3 --result >"$work/load.said" 2>&1; then
@@ -455,7 +457,7 @@ scenario_kills() {
 }
 nobody_runs() { ! burst flares --output json | jq -r '.. | .state? // empty' | grep -qE '^(running|queued|starting)$'; }
 
-# stranger NAMESPACE SCRIPT: what a pod there with the interpreters of packs says.
+# reaches NAMESPACE TARGET…: prints which targets a pod there, with the interpreters of packs, can connect to.
 reaches() {
     kubectl --namespace "$1" exec stranger -- python3 -c "
 import socket, sys

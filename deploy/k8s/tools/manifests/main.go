@@ -1,6 +1,6 @@
-// Holds manifests to what the API server would: every field of every object is one that Kubernetes has, and every pod
-// fits the Pod Security Standard "restricted". Reads YAML from standard input; -secret NAME prints what a Secret of
-// them has under NAME, in place of that.
+// Validates manifests as the API server would: every field of every object must exist in Kubernetes, and every pod
+// must satisfy the Pod Security Standard "restricted". Reads YAML from standard input; -secret NAME instead prints
+// the entry NAME of a Secret among them.
 package main
 
 import (
@@ -81,7 +81,7 @@ func run(in io.Reader, secret string) error {
 	return nil
 }
 
-// What makes a pod of an object, if anything does.
+// Returns the pod template of an object, if it has one.
 func podOf(object runtime.Object) (*meta.ObjectMeta, *core.PodSpec) {
 	switch it := object.(type) {
 	case *core.Pod:
@@ -94,7 +94,7 @@ func podOf(object runtime.Object) (*meta.ObjectMeta, *core.PodSpec) {
 	return nil, nil
 }
 
-// Whether there are only comments.
+// Returns whether a document contains only comments.
 func isEmpty(document []byte) bool {
 	var any map[string]interface{}
 	return yaml.Unmarshal(document, &any) == nil && len(any) == 0

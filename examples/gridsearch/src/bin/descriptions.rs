@@ -1,4 +1,4 @@
-//! Makes the data set of the example from this machine's package lists.
+//! Creates the example's data set from this machine's package lists.
 
 use clap::Parser;
 use std::fs::File;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 struct Arguments {
     /// The file to write.
     path: PathBuf,
-    /// Writes everything this many times, for a larger data set.
+    /// How many times to write everything, for a larger data set.
     #[arg(long, default_value_t = 1)]
     times: u32,
 }

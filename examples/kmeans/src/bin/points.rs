@@ -1,4 +1,4 @@
-//! Makes points for the example.
+//! Generates points for the example.
 
 use clap::Parser;
 use kmeans::points;
@@ -12,16 +12,16 @@ use std::process::ExitCode;
 struct Arguments {
     /// The file to write.
     path: PathBuf,
-    /// How many points.
+    /// Number of points.
     #[arg(long, default_value_t = 1_000_000)]
     count: u64,
-    /// Coordinates of each.
+    /// Number of coordinates per point.
     #[arg(long, default_value_t = 8)]
     dimensions: usize,
-    /// Clusters they are in.
+    /// Number of clusters.
     #[arg(long, default_value_t = 16)]
     clusters: usize,
-    /// Another seed gives other points.
+    /// Seed of the random numbers; each seed gives different points.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

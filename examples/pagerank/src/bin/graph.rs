@@ -1,4 +1,4 @@
-//! Makes the graphs that the example ranks.
+//! Generates graphs for the example.
 
 use clap::{Parser, Subcommand};
 use pagerank::generate;
@@ -16,11 +16,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Which Debian package needs which, by this machine's package lists.
+    /// The dependencies between Debian packages, from this machine's package lists.
     Debian {
         /// The file to write.
         path: PathBuf,
-        /// Where the packages' names go, that of node n in line n.
+        /// A file for the packages' names; line n is the name of node n, from 0.
         #[arg(long)]
         names: Option<PathBuf>,
     },
@@ -28,13 +28,13 @@ enum Command {
     Rmat {
         /// The file to write.
         path: PathBuf,
-        /// The graph has two to the power of this many nodes.
+        /// Number of nodes, as a power of two.
         #[arg(long, default_value_t = 18)]
         scale: u32,
-        /// Edges for each node.
+        /// Number of edges per node.
         #[arg(long, default_value_t = 16)]
         edges: u64,
-        /// Another seed gives another graph.
+        /// Seed of the random numbers; each seed gives a different graph.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },

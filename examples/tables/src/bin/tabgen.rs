@@ -1,4 +1,4 @@
-//! Makes the tables that the example joins, groups and sorts.
+//! Generates tables for the example.
 
 use clap::Parser;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use std::process::ExitCode;
 struct Arguments {
     /// The file to write.
     path: PathBuf,
-    /// How many rows; the keys are uniform in nine tenths as many numbers.
+    /// Number of rows; keys are uniform in a range nine tenths as large.
     #[arg(long, default_value_t = 4_500_000)]
     rows: u64,
-    /// Another seed gives another table.
+    /// Seed of the random numbers; each seed gives a different table.
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

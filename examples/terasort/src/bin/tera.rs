@@ -1,4 +1,4 @@
-//! `tera generate` makes TeraSort input, `tera validate` proves a sorted output.
+//! `tera generate` generates TeraSort input, `tera validate` verifies sorted output.
 
 use clap::Parser;
 use std::io;
@@ -15,14 +15,15 @@ enum Command {
     Generate {
         /// The file to write.
         path: PathBuf,
-        /// How many records of 100 bytes.
+        /// Number of records, of 100 bytes each.
         #[arg(long)]
         records: u64,
-        /// The same seed makes the same file.
+        /// Seed of the random numbers; the same seed gives the same file.
         #[arg(long, default_value_t = 1)]
         seed: u64,
     },
-    /// Checks that the files in OUTPUT, in the order of their names, are INPUT sorted.
+    /// Checks that the files in OUTPUT, in the order of their names, are the sorted records of
+    /// INPUT.
     Validate {
         /// The file that was sorted.
         input: PathBuf,
@@ -31,7 +32,7 @@ enum Command {
     },
 }
 
-/// Why there is no file, or no proof.
+/// Why the input could not be generated or the output is not valid.
 #[derive(Debug, thiserror::Error)]
 enum TeraError {
     #[error(transparent)]

@@ -17,13 +17,13 @@ pub const MACHINE: &str = if cfg!(target_arch = "aarch64") {
     "amd64"
 };
 
-/// How a layer is packed, and whether its bytes are as they should be for that.
+/// How a layer is compressed.
 #[derive(Debug, Clone, Copy)]
 pub enum Packing {
     None,
     Gzip,
     Zstd,
-    /// Said to be packed, which it is not.
+    /// Declared as this media type, whatever the bytes are.
     AsIs(&'static str),
 }
 
@@ -52,7 +52,7 @@ impl Packing {
             Self::Zstd => {
                 let level = ruzstd::encoding::CompressionLevel::Fastest;
                 let (first, second) = tar.split_at(tar.len() / 2);
-                // Two frames, and one between them that is for somebody else.
+                // Two frames with a skippable one between them.
                 let mut packed = ruzstd::encoding::compress_to_vec(first, level);
                 packed.extend([0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
                 packed.extend(ruzstd::encoding::compress_to_vec(second, level));
@@ -62,7 +62,7 @@ impl Packing {
     }
 }
 
-/// A tar, with whatever names it is told.
+/// A tar with arbitrary names.
 pub struct Layer(Vec<u8>);
 
 impl Layer {
@@ -102,7 +102,7 @@ impl Layer {
         self.entry(name, header, b"")
     }
 
-    /// Whatever the name is: the library would refuse some.
+    /// Writes the name directly, as the library would refuse some names.
     fn entry(mut self, name: &str, mut header: Header, contents: &[u8]) -> Self {
         header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_size(contents.len() as u64);
@@ -197,7 +197,7 @@ impl Image {
         self.directory.path()
     }
 
-    /// A tar of it, beside it.
+    /// Makes a tar of the layout, in its directory.
     pub fn archive(&self) -> PathBuf {
         let path = self.path().join("image.tar");
         let mut tar = Builder::new(fs::File::create(&path).unwrap());
@@ -212,13 +212,13 @@ impl Image {
         path
     }
 
-    /// Names these, and nothing else.
+    /// Writes an index that lists only these manifests.
     pub fn index(&self, manifests: Value) {
         let index = json!({"schemaVersion": 2, "manifests": manifests});
         fs::write(self.path().join("index.json"), index.to_string()).unwrap();
     }
 
-    /// An index among the blobs.
+    /// Adds an index to the blobs.
     pub fn add_index(&self, manifests: Value) -> Value {
         let kind = "application/vnd.oci.image.index.v1+json";
         let index = json!({"schemaVersion": 2, "mediaType": kind, "manifests": manifests});

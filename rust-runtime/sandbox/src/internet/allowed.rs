@@ -1,4 +1,4 @@
-//! Where a pack's packets may go.
+//! The destinations that a pack may reach on the internet.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use crate::internet::{resolvers, routes};
 
-/// Who is neither this machine nor in these ranges, and this machine's resolvers.
+/// Allows all addresses that are neither this machine's nor in the closed ranges, and this machine's resolvers.
 #[derive(Debug)]
 pub(crate) struct Allowed {
     closed: Vec<IpNet>,
@@ -18,20 +18,20 @@ impl Allowed {
         Self { closed, resolvers }
     }
 
-    /// What is to be connected to for what the pack has meant, if anything. It is an address: what a name stood for
-    /// when somebody looked is of no account.
+    /// Returns the address to connect to for the one that the pack has used, if that is allowed. Only addresses count,
+    /// not the names they were resolved from.
     pub(crate) fn target(&self, meant: SocketAddr) -> Option<SocketAddr> {
-        // Without a scope, which is the pack's own.
+        // Without the scope, which is meaningful only in the pack.
         let meant = SocketAddr::new(meant.ip().to_canonical(), meant.port());
         resolvers::meant_by(&self.resolvers, meant).or_else(|| {
             let allowed = self.is_in_no_range(meant.ip())
-                // As the kernel has it now: a machine's addresses come and go.
+                // Asked each time: a machine's addresses change.
                 && routes::leads_elsewhere(meant.ip()).unwrap_or(false);
             allowed.then_some(meant)
         })
     }
 
-    /// What is no address, to which the kernel connects all the same, counts as one of a range.
+    /// Unspecified addresses, to which the kernel connects all the same, count as closed.
     fn is_in_no_range(&self, address: IpAddr) -> bool {
         let closed = self.closed.iter().any(|range| range.contains(&address));
         !closed && !address.is_unspecified()

@@ -1,4 +1,4 @@
-//! Datagrams of a pack's, passed on and back: a flow is what one of its ports and one address outside say to each
+//! Relays a pack's datagrams in both directions. A flow is what one port of the pack and one address outside send each
 //! other.
 
 use std::cell::RefCell;
@@ -22,25 +22,25 @@ use crate::internet::allowed::Allowed;
 use crate::internet::transparent::{bound, stand_in};
 use crate::network::Namespace;
 
-/// Of a pack at a time, by each family. Another one takes the place of that which has been silent for longest.
+/// Concurrent flows of a pack in each family. A further one replaces the one that has been silent for longest.
 const FLOWS: usize = 128;
 const FAMILIES: usize = 2;
 
-/// How long nobody may say anything.
+/// How long a flow may be silent before it ends.
 const SILENCE: Duration = Duration::from_secs(60);
 
 /// Bytes of the largest datagram.
 const LARGEST: usize = 64 << 10;
 
-/// How long nothing is taken in while this process has no descriptors left.
+/// How long nothing is received after this process has run out of descriptors.
 const PAUSE: Duration = Duration::from_millis(50);
 
 thread_local! {
-    /// On its way: it stays here for no longer than that takes.
+    /// The datagram being relayed: it is here only for that long.
     static DATAGRAM: RefCell<Vec<u8>> = RefCell::new(vec![0; LARGEST]);
 }
 
-/// The program's address, and that which it has meant.
+/// The program's address, and the destination it has used.
 type Ends = (SocketAddr, SocketAddr);
 
 /// The flows of a pack.
@@ -50,14 +50,14 @@ pub(crate) struct Flows {
     limit: Arc<Semaphore>,
 }
 
-/// One that has begun.
+/// A flow that has begun.
 struct Flow {
     outer: Arc<UdpSocket>,
     activity: Arc<LastActivity>,
     task: AbortHandle,
 }
 
-/// When somebody has last said something.
+/// When either side last sent something.
 struct LastActivity(Mutex<Instant>);
 
 impl LastActivity {
@@ -82,13 +82,13 @@ impl Flows {
         }
     }
 
-    /// Waits until there is none.
+    /// Waits until no flow is left.
     pub(crate) async fn all_gone(&self) {
-        // Never closed.
+        // The semaphore is never closed.
         let _all = self.limit.acquire_many((FAMILIES * FLOWS) as u32).await;
     }
 
-    /// Passes on what a socket takes in, for as long as it is polled.
+    /// Relays the datagrams that a socket receives, for as long as this is polled.
     pub(crate) async fn pass_on(self, socket: UdpSocket, allowed: Arc<Allowed>) {
         let mut flows: HashMap<Ends, Flow> = HashMap::new();
         let mut running = JoinSet::new();
@@ -106,7 +106,7 @@ impl Flows {
             };
             let flow = flows.get(&ends).filter(|flow| !flow.task.is_finished());
             if let Some(flow) = flow {
-                // It came before the flow's own socket was there.
+                // It arrived before the flow's own socket existed.
                 say(&flow.outer, length);
                 continue;
             }
@@ -125,7 +125,7 @@ impl Flows {
         }
     }
 
-    /// Nothing for what is not allowed, or cannot be had.
+    /// Starts a flow; `None` if its destination is not allowed, or a socket cannot be made.
     fn begin(&self, ends: Ends, allowed: &Allowed, running: &mut JoinSet<Ends>) -> Option<Flow> {
         let (program, meant) = ends;
         let target = allowed.target(meant)?;
@@ -136,7 +136,7 @@ impl Flows {
         let activity = Arc::new(LastActivity::now());
         let (theirs, latest) = (Arc::clone(&outer), Arc::clone(&activity));
         let task = running.spawn(async move {
-            // Given back when the sockets are closed.
+            // Returned after the sockets are closed.
             let _permit = permit;
             forward(inner, theirs, &latest).await;
             ends
@@ -149,7 +149,7 @@ impl Flows {
     }
 }
 
-/// Another one may have begun in its place.
+/// Removes an ended flow, but not a later one with the same ends.
 fn forget(flows: &mut HashMap<Ends, Flow>, ended: Result<(Id, Ends), JoinError>) {
     let id = match &ended {
         Ok((id, _)) => *id,
@@ -158,7 +158,7 @@ fn forget(flows: &mut HashMap<Ends, Flow>, ended: Result<(Id, Ends), JoinError>)
     flows.retain(|_, flow| flow.task.id() != id);
 }
 
-/// Until both have been silent, or one is gone.
+/// Relays until both sides have been silent for too long, or one fails.
 async fn forward(inner: UdpSocket, outer: Arc<UdpSocket>, activity: &LastActivity) {
     loop {
         let forwarded = tokio::select! {
@@ -173,7 +173,7 @@ async fn forward(inner: UdpSocket, outer: Arc<UdpSocket>, activity: &LastActivit
     }
 }
 
-/// One datagram, if there is one.
+/// Relays one datagram, if one has arrived.
 fn pass(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
     let length = DATAGRAM.with_borrow_mut(|datagram| from.try_recv(datagram));
     match length {
@@ -184,14 +184,14 @@ fn pass(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// What has just arrived. It is lost where there is no room for it, as anywhere else on its way.
+/// Sends the datagram that has just arrived. It is lost if there is no room for it, as anywhere else on its way.
 fn say(to: &UdpSocket, length: usize) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    // The kernel is asked itself: tokio would not know yet whether a new socket has room.
+    // Asks the kernel directly: tokio would not know yet whether a new socket has room.
     let _ = DATAGRAM.with_borrow(|datagram| send(to, &datagram[..length], flags));
 }
 
-/// Whose datagram it is, and whom it is meant for; and its length.
+/// Receives a datagram; returns its source and its original destination, and its length.
 fn receive(socket: &UdpSocket) -> io::Result<(Ends, usize)> {
     let mut space = nix::cmsg_space!(libc::sockaddr_in, libc::sockaddr_in6);
     DATAGRAM.with_borrow_mut(|datagram| {

@@ -1,22 +1,22 @@
-//! Who answers programs what address a name has: those that this machine asks, each at an address that only packs
-//! know him by.
+//! The resolvers of programs: those that this machine uses, each at an address by which only packs know it.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Where a machine says whom it asks.
+/// The file that lists a machine's resolvers.
 const FILE: &str = "/etc/resolv.conf";
 
 const PORT: u16 = 53;
 
-/// As many as a C library asks. They are of those addresses that mean something within a machine alone (RFC 7335).
+/// The resolvers' addresses in packs, as many as a C library uses. They are meaningful only within one machine (RFC
+/// 7335).
 const IN_PACK: [Ipv4Addr; 3] = [
     Ipv4Addr::new(192, 0, 0, 2),
     Ipv4Addr::new(192, 0, 0, 3),
     Ipv4Addr::new(192, 0, 0, 4),
 ];
 
-/// Nobody, where the machine does not say.
+/// Returns the machine's resolvers; none if it lists none.
 pub(crate) fn of_machine() -> Vec<SocketAddr> {
     named_in(&fs::read_to_string(FILE).unwrap_or_default())
 }
@@ -31,13 +31,13 @@ fn named_in(file: &str) -> Vec<SocketAddr> {
     all.take(IN_PACK.len()).collect()
 }
 
-/// Where the pack finds them, in their order.
+/// Returns their addresses in the pack, in order.
 pub(crate) fn in_pack(resolvers: &[SocketAddr]) -> Vec<IpAddr> {
     let known = IN_PACK.into_iter().zip(resolvers);
     known.map(|(address, _)| address.into()).collect()
 }
 
-/// The one that the pack means by that, if any.
+/// Returns the resolver that the pack knows by this address, if any.
 pub(crate) fn meant_by(resolvers: &[SocketAddr], meant: SocketAddr) -> Option<SocketAddr> {
     let mut known = IN_PACK.into_iter().zip(resolvers);
     let (_, resolver) =

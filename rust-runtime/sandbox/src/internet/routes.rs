@@ -12,19 +12,20 @@ use netlink_packet_route::route::{
 use crate::addresses::LOOPBACK;
 use crate::kernel_network::{Message, change, get};
 
-/// All that has no other way comes back by the loopback, and is from `source` unless a program says otherwise.
+/// Adds a route that leads everything without another route back to the loopback, with `source` as its source address
+/// unless a program chooses another.
 pub(crate) fn lead_back(source: IpAddr) -> io::Result<()> {
     let flags = NLM_F_CREATE | NLM_F_EXCL;
     change(Message::NewRoute(back_to(source)), flags)
 }
 
-/// Not any more.
+/// Removes that route.
 pub(crate) fn lead_nowhere(source: IpAddr) -> io::Result<()> {
     change(Message::DelRoute(back_to(source)), 0)
 }
 
-/// Whether the address is somebody's elsewhere: neither this machine's own nor one of many; nor, by IPv6, one of the
-/// network that it is in, where all have addresses like anybody's on the whole world.
+/// Whether the address belongs to a single host elsewhere: it is neither this machine's own nor a multicast or
+/// broadcast address; nor, with IPv6, in this machine's own network, whose hosts have global addresses as well.
 pub(crate) fn leads_elsewhere(address: IpAddr) -> io::Result<bool> {
     let mut asked = of(address);
     asked.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };

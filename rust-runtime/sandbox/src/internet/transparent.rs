@@ -1,6 +1,6 @@
 //! Transparent sockets in a pack's own network namespace, by which it reaches the internet: routes lead everything back
-//! to its loopback, where these sockets take it in, whatever address it was meant for. It is the kernel that speaks TCP
-//! with programs; no packet of theirs is ever seen here.
+//! to its loopback, where these sockets accept it, whatever address it was sent to. The kernel itself speaks TCP with
+//! programs; packets are never handled here.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
@@ -12,23 +12,23 @@ use socket2::{Domain, Socket, Type};
 use crate::addresses;
 use crate::internet::routes;
 
-/// Whom packets are from, of either family: an address that means something within a machine alone (RFC 7335), and one
-/// of those that everybody may give himself.
+/// The source addresses of packets, one per family: an address that is meaningful only within one machine (RFC 7335),
+/// and one from a range that anybody may use.
 pub(crate) const SOURCES: [IpAddr; 2] = [
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 1)),
     IpAddr::V6(Ipv6Addr::new(0xfdb0, 0x7257, 0, 0, 0, 0, 0, 1)),
 ];
 
-/// What the kernel calls the rules; nobody else has any in a pack's network.
+/// The name of the rules in the kernel; nothing else has any in a pack's network.
 const TABLE: &str = "burst-internet";
 
-/// Connections that the kernel has made and nobody has taken in yet.
+/// Connections that the kernel has established and that are not accepted yet.
 const BACKLOG: i32 = 128;
 
-/// What the kernel is asked to keep at most of a flow's datagrams, for which it takes twice as much.
+/// Bytes that the kernel is asked to buffer at most of a flow's datagrams; it takes twice as much.
 const KEPT: usize = 64 << 10;
 
-/// The sockets that take in what one family's source sends.
+/// The sockets that accept what one family's source sends.
 #[derive(Debug)]
 pub(crate) struct TransparentSockets {
     pub(crate) source: IpAddr,
@@ -36,14 +36,14 @@ pub(crate) struct TransparentSockets {
     pub(crate) udp: UdpSocket,
 }
 
-/// One for each source of a family that the pack has; or none, and nothing else that is left.
+/// Makes the sockets of each source whose family the pack has. On failure nothing is left behind.
 pub(crate) fn make(sources: &[IpAddr]) -> io::Result<Vec<TransparentSockets>> {
     let has_v6 = TcpListener::bind("[::1]:0").is_ok();
     let had = sources.iter().filter(|it| it.is_ipv4() || has_v6);
     let had: Vec<_> = had.copied().collect();
     let made = try_to_make(&had);
     if made.is_err() {
-        // What is left by that leads nowhere.
+        // A failure to remove leaves only things that lead nowhere.
         let _ = remove(&had);
     }
     made
@@ -73,7 +73,7 @@ fn try_to_make(sources: &[IpAddr]) -> io::Result<Vec<TransparentSockets>> {
     Ok(all)
 }
 
-/// All that can be, and why other things cannot.
+/// Removes as much as it can; returns the first error.
 pub(crate) fn remove(sources: &[IpAddr]) -> io::Result<()> {
     let diverted = end_diversion(TABLE).map_err(io::Error::other);
     let removed = sources
@@ -91,7 +91,7 @@ fn take_in(source: IpAddr) -> io::Result<TransparentSockets> {
     let tcp = transparent(any, Type::STREAM)?;
     tcp.listen(BACKLOG)?;
     let udp = transparent(any, Type::DGRAM)?;
-    // What a datagram was meant for is told with it.
+    // Each datagram then comes with its original destination.
     match source {
         IpAddr::V4(_) => setsockopt(&udp, sockopt::Ipv4OrigDstAddr, &true)?,
         IpAddr::V6(_) => setsockopt(&udp, sockopt::Ipv6OrigDstAddr, &true)?,
@@ -103,18 +103,18 @@ fn take_in(source: IpAddr) -> io::Result<TransparentSockets> {
     })
 }
 
-/// A socket by which a program talks with `meant`, whoever that is: for what else they say to each other.
+/// Makes a socket that stands in for `meant` towards one program: for the further datagrams between the two.
 pub(crate) fn stand_in(meant: SocketAddr, program: SocketAddr) -> io::Result<UdpSocket> {
     let socket = transparent(meant, Type::DGRAM)?;
     socket.connect(&program.into())?;
     Ok(socket.into())
 }
 
-/// A socket that may have any address, also one that others have as well.
+/// Makes a socket that can have any address, also one that others have as well.
 fn transparent(at: SocketAddr, kind: Type) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(at), kind, None)?;
     socket.set_nonblocking(true)?;
-    // For IPv6 as well.
+    // Works for IPv6 as well.
     socket.set_ip_transparent_v4(true)?;
     if at.is_ipv6() {
         socket.set_only_v6(true)?;
@@ -127,7 +127,7 @@ fn transparent(at: SocketAddr, kind: Type) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// For good, whatever passes.
+/// Fixes the sizes of the socket's buffers: the kernel no longer adjusts them to the traffic.
 pub(crate) fn bound(socket: &Socket) -> io::Result<()> {
     socket.set_recv_buffer_size(KEPT)?;
     socket.set_send_buffer_size(KEPT)

@@ -1,4 +1,4 @@
-//! Two machines, as the network sees them: that of the test, and the internet.
+//! Two machines, as far as the network can see: the test's own, and the internet.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -18,7 +18,7 @@ pub const MACHINE: [&str; 2] = ["203.0.113.1", "2001:db8:1::1"];
 /// Addresses for documentation, which no network has.
 pub const INTERNET: [&str; 2] = ["198.51.100.7", "2001:db8::7"];
 
-/// What the other machine is known as, too.
+/// Further addresses of the other machine.
 pub const PRIVATE: [&str; 6] = [
     "10.9.9.9",
     "169.254.169.254",
@@ -28,16 +28,16 @@ pub const PRIVATE: [&str; 6] = [
     "64:ff9b::a09:909",
 ];
 
-/// The other machine, in the network that both are in.
+/// The other machine's address in the network between the two.
 pub const NEIGHBOUR: &str = "2001:db8:1::2";
 
-/// Nobody, but no machine says so.
+/// An address of no host, for which nothing reports an error.
 pub const SILENT: &str = "198.51.100.66";
 
 const INSIDE: &str = "BURST_TEST_MACHINE";
 
-/// Runs the test with this name once more, by itself in a network of its own, whose resolver is on this machine;
-/// whether this is that run. It needs root.
+/// Runs the test with this name once more, alone, in a network of its own whose resolver is on this machine; returns
+/// whether this is that run. Needs root.
 pub fn enter(test: &str) -> bool {
     if !is_root() {
         eprintln!("{test} is left out: only root can lay a cable");
@@ -67,7 +67,7 @@ pub fn enter(test: &str) -> bool {
 
 type Serve = Box<dyn Fn(&mut TcpStream) + Send + Sync>;
 
-/// The internet, with a server at each of its addresses that says everything back, by the same port of TCP and UDP.
+/// The internet, with a server at each of its addresses that echoes everything, on the same port of TCP and UDP.
 pub struct Elsewhere {
     port: u16,
     connected: Arc<AtomicUsize>,
@@ -83,13 +83,13 @@ impl Elsewhere {
         let connected = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&connected);
         thread::spawn(move || {
-            // SAFETY: parts no descriptors from another thread's.
+            // SAFETY: does not unshare descriptors from another thread's.
             unsafe { unshare_unsafe(UnshareFlags::NEWNET) }.unwrap();
             told.send(gettid().as_raw_nonzero()).unwrap();
             begins.recv().unwrap();
             there();
             listening.send(serve_all(&count)).unwrap();
-            // What it begins from here on is there, too.
+            // Whatever this thread starts from here on is on the other machine, too.
             for (serve, answer) in orders {
                 let listener = TcpListener::bind((INTERNET[0], 0)).unwrap();
                 answer.send(listener.local_addr().unwrap()).unwrap();
@@ -114,17 +114,17 @@ impl Elsewhere {
         }
     }
 
-    /// The server by this address.
+    /// The endpoint of the server at this address.
     pub fn at(&self, address: &str) -> String {
         SocketAddr::new(address.parse().unwrap(), self.port).to_string()
     }
 
-    /// How many are connected to it, by any address.
+    /// How many clients are connected to it, at any address.
     pub fn connected(&self) -> usize {
         self.connected.load(Ordering::SeqCst)
     }
 
-    /// Another one there, which does this for each connection.
+    /// Starts another server there, which does this for each connection.
     pub fn serve(&self, serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
         let (answer, hears) = channel();
         self.more.send((Box::new(serve), answer)).unwrap();
@@ -132,7 +132,7 @@ impl Elsewhere {
     }
 }
 
-/// Its cards and addresses.
+/// Sets up the other machine's interfaces and addresses.
 fn there() {
     ip("link set lo up");
     ip("address add 203.0.113.2/24 dev far");
@@ -189,7 +189,7 @@ fn say_back(socket: UdpSocket) {
     });
 }
 
-/// One of the test's own machine.
+/// Starts a datagram echo on the test's own machine.
 pub fn datagram_echo(address: &str) -> SocketAddr {
     let socket = UdpSocket::bind((address, 0)).unwrap();
     let address = socket.local_addr().unwrap();
@@ -197,14 +197,14 @@ pub fn datagram_echo(address: &str) -> SocketAddr {
     address
 }
 
-/// Where the test's machine asks for names, all of which have this address.
+/// Starts the resolver of the test's machine, for which all names have this address.
 pub fn name_server(address: Ipv4Addr) {
     let socket = UdpSocket::bind("127.0.0.53:53").unwrap();
     thread::spawn(move || {
         let mut question = [0; 512];
         while let Ok((length, from)) = socket.recv_from(&mut question) {
             let mut answer = question[..length].to_vec();
-            // An answer, with no more than the question had of anything but answers.
+            // Turns the question into an answer, without the question's additional records.
             answer[2..4].copy_from_slice(&[0x81, 0x80]);
             let name_ends = 12 + answer[12..].iter().position(|byte| *byte == 0).unwrap();
             let is_v4 = answer[name_ends + 2] == 1;

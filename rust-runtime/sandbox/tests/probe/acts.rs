@@ -1,4 +1,4 @@
-//! What a runtime or a program in a sandbox may do.
+//! The things that a runtime or a program in a sandbox may do.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use crate::{Failure, clients, packs};
 
-/// Returns its exit code, if it ends.
+/// Does what is asked; returns the exit code, if it ends.
 pub fn act(what: &str) -> Result<u8, Failure> {
     match what.split_once(' ').unwrap_or((what, "")) {
         ("end", code) => return Ok(code.parse()?),
@@ -54,14 +54,14 @@ pub fn act(what: &str) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whatever happens to its standard input.
+/// Stays, whatever happens to its standard input.
 fn stay() {
     loop {
         thread::park();
     }
 }
 
-/// Processes that outlive whoever started them, in sessions of their own.
+/// Starts processes that outlive the one that started them.
 fn crowd() -> Result<(), Failure> {
     for _ in 0..3 {
         // It is not waited for.
@@ -73,7 +73,7 @@ fn crowd() -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many there can be.
+/// Starts as many threads as possible; returns how many.
 fn threads() -> u32 {
     let mut made = 0;
     while thread::Builder::new()
@@ -87,7 +87,7 @@ fn threads() -> u32 {
     made
 }
 
-/// The bytes that could be written.
+/// Fills the directory; returns how many bytes could be written.
 fn fill(directory: &str) -> io::Result<u64> {
     let mut file = File::create(Path::new(directory).join("filled"))?;
     let mut written = 0;
@@ -100,14 +100,14 @@ fn fill(directory: &str) -> io::Result<u64> {
     Ok(written)
 }
 
-/// The files that could be made.
+/// Makes as many files as possible; returns how many.
 fn make(directory: &str) -> u32 {
     (0..1_000_000)
         .find(|number| File::create(format!("{directory}/{number}")).is_err())
         .unwrap_or(u32::MAX)
 }
 
-/// To nobody who takes them: how many the kernel keeps on their way.
+/// Sends descriptors that nobody receives; returns how many the kernel keeps in flight.
 fn send_descriptors() -> io::Result<usize> {
     let sent = io::stderr();
     let mut kept = Vec::new();
@@ -120,20 +120,20 @@ fn send_descriptors() -> io::Result<usize> {
         let parts = [io::IoSlice::new(b"0")];
         match sendmsg(&one, &parts, &mut control, SendFlags::empty()) {
             Err(Errno::TOOMANYREFS) => {
-                // They are on their way for as long as this process is there.
+                // They stay in flight for as long as this process exists.
                 std::mem::forget(kept);
                 return Ok(count * 8);
             }
             sent => sent?,
         };
-        // Of this one only the queue is of use, whose reader holds it.
+        // Only the queue matters, which the reading end keeps alive.
         drop(one);
         kept.push(other);
     }
     Ok(0)
 }
 
-/// How many places to watch files from there can be.
+/// Makes as many inotify instances as possible; returns how many.
 fn watch() -> usize {
     let watchers = std::iter::from_fn(|| inotify::init(inotify::CreateFlags::CLOEXEC).ok());
     let kept: Vec<_> = watchers.take(1000).collect();
@@ -142,7 +142,7 @@ fn watch() -> usize {
     made
 }
 
-/// The MiB that connections keep for a reader who does not read.
+/// Returns how many MiB connections buffer for a reader that does not read.
 fn queue() -> io::Result<usize> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let (mut kept, mut queued) = (Vec::new(), 0);
@@ -170,7 +170,7 @@ fn eat(mebibytes: usize) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Another process, which may have to die for it.
+/// Lets another process take memory, which may be killed for it.
 fn feed(mebibytes: &str) -> Result<(), Failure> {
     let mut program = Command::new(std::env::current_exe()?);
     let status = program
@@ -181,7 +181,7 @@ fn feed(mebibytes: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How many rulesets of Landlock's it takes beside those it has, of 16.
+/// Returns how many rulesets Landlock accepts, of at most 16, besides those already in force.
 fn rulesets() -> usize {
     let one = || {
         let ruleset = Ruleset::default().handle_access(AccessFs::MakeChar)?;
@@ -192,10 +192,10 @@ fn rulesets() -> usize {
     (0..32).take_while(|_| taken(one())).count()
 }
 
-/// To the socket that the shim has named, for one other.
+/// Accepts one connection on the socket that the shim has named.
 fn listen() -> Result<(), Failure> {
     let (descriptor, name) = packs::named()?;
-    // SAFETY: the shim has opened it for this process, and nothing else here goes by its number.
+    // SAFETY: the shim has opened it for this process, and nothing else here uses its number.
     let listener = unsafe { <UnixListener as std::os::fd::FromRawFd>::from_raw_fd(descriptor) };
     println!("named {name}");
     io::stdout().flush()?;

@@ -1,4 +1,4 @@
-//! Ways out, and what is met on each.
+//! Attempts to get out of a sandbox, and the result of each.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -236,7 +236,7 @@ const ALL: &[Attempt] = &[
     }),
 ];
 
-/// The kind of error that each has met; null where it went well.
+/// Makes all attempts; returns the kind of error that each met, or null if it succeeded.
 pub fn all() -> Value {
     let met = |attempt: fn() -> io::Result<()>| match attempt() {
         Ok(()) => Value::Null,
@@ -248,7 +248,7 @@ pub fn all() -> Value {
     Value::Object(all.collect::<Map<_, _>>())
 }
 
-/// Each of `KIND:PATH` and what it has met, or found.
+/// Makes the attempts `KIND:PATH`; returns the error that each met, or what it found.
 pub fn at(attempts: &str) -> Result<Value, Failure> {
     let mut all = Map::new();
     for attempt in attempts.split(' ') {
@@ -286,21 +286,21 @@ fn variable(name: &str) -> io::Result<String> {
 
 fn pair(family: i32) -> io::Result<()> {
     let mut pair = [0_i32; 2];
-    // SAFETY: the place is that of two integers.
+    // SAFETY: points to an array of two integers.
     match unsafe { libc::socketpair(family, libc::SOCK_STREAM, 0, pair.as_mut_ptr()) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     }
 }
 
-/// With as many zeroes after it as any of them needs.
+/// Makes a system call with these arguments and as many zeroes after them as any call needs.
 fn call(number: i64, [a, b, c]: [i64; 3]) -> io::Result<()> {
-    // SAFETY: pointers are to strings that end in zero, to a place that is large enough for what the call writes, or
-    // null, which the kernel looks at itself.
+    // SAFETY: pointers are to NUL-terminated strings, to a place that is large enough for what the call writes, or
+    // null, which the kernel checks itself.
     match unsafe { libc::syscall(number, a, b, c, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
         0 if number == libc::SYS_clone => {
-            // SAFETY: the child that should not be is not to go on as its parent.
+            // SAFETY: ends the child, which should not exist and must not continue as its parent.
             unsafe { libc::_exit(0) }
         }
         _ => Ok(()),
@@ -309,7 +309,7 @@ fn call(number: i64, [a, b, c]: [i64; 3]) -> io::Result<()> {
 
 fn remount(target: &str, flags: u64) -> io::Result<()> {
     let target = std::ffi::CString::new(target)?;
-    // SAFETY: strings that end in zero, and nothing as data.
+    // SAFETY: NUL-terminated strings, and a null pointer as data.
     let result = unsafe {
         libc::mount(
             c"escaped".as_ptr(),
@@ -325,7 +325,7 @@ fn remount(target: &str, flags: u64) -> io::Result<()> {
     }
 }
 
-/// To write, which nobody then does.
+/// Opens a file for writing, and writes nothing.
 fn open(path: impl AsRef<Path>) -> io::Result<()> {
     OpenOptions::new().write(true).open(path).map(drop)
 }

@@ -1,4 +1,5 @@
-//! Connects where it is told, line by line, over the socket that the shim has handed to process 1.
+//! A client that connects as ordered, line by line, over the socket that the shim has handed to
+//! process 1.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -13,14 +14,14 @@ use socket2::{Domain, Socket, Type};
 
 use crate::packs;
 
-/// As long as the shim lives.
+/// As long as a shim lives.
 const SOON: Duration = Duration::from_secs(120);
-/// Who answers at all does so at once: for those who are not to.
+/// For servers that must not answer: any that does, does so immediately.
 const AT_ONCE: Duration = Duration::from_millis(500);
 
-/// Says where it listens, and does so for ever.
+/// Prints where it listens, and follows orders from then on.
 pub fn obey() -> io::Result<()> {
-    // SAFETY: the shim's socket, which nothing else here goes by.
+    // SAFETY: the shim's socket, which nothing else in this process uses.
     let listener = unsafe { TcpListener::from_raw_fd(3) };
     println!("obeying at {}", listener.local_addr()?);
     io::stdout().flush()?;
@@ -43,16 +44,16 @@ fn attend(orders: &TcpStream) {
     }
 }
 
-/// What came of it, in a line.
+/// Follows an order; returns the result in one line.
 fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
     let words: Vec<&str> = order.split(' ').collect();
     match words[..] {
-        // What a server says to a word.
+        // The server's answer to a word.
         ["ask", server, word] => {
             let mut stream = connect(server)?;
             stream.write_all(word.as_bytes())?;
             match stream.shutdown(Shutdown::Write) {
-                // Reset by then, which reading tells.
+                // Already reset, which reading will report.
                 Err(error) if error.kind() == ErrorKind::NotConnected => {}
                 done => done?,
             }
@@ -60,7 +61,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             stream.read_to_string(&mut answer)?;
             Ok(answer)
         }
-        // As a pack to another one.
+        // The same as one pack with another.
         ["meet", server, word] => {
             let mut stream = connect(server)?;
             packs::introduce(&mut stream)?;
@@ -69,7 +70,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             stream.read_exact(&mut answer)?;
             String::from_utf8(answer).map_err(io::Error::other)
         }
-        // How many packs know this one, and stay connected.
+        // How many connections the peer recognises, which stay open.
         ["keep", server, count] => {
             let before = held.len();
             for _ in 0..count.parse().map_err(io::Error::other)? {
@@ -79,7 +80,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             }
             Ok((held.len() - before).to_string())
         }
-        // How many answer to a byte, of those that stay connected.
+        // How many of so many connections, which stay open, get an answer to a byte.
         ["hold", server, count] => {
             let before = held.len();
             for _ in 0..count.parse().map_err(io::Error::other)? {
@@ -95,7 +96,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             }
             Ok((held.len() - before).to_string())
         }
-        // How many end, of those that are connected.
+        // How many of the open connections have ended.
         ["ended"] => {
             let ended = held
                 .iter_mut()
@@ -106,7 +107,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
                 });
             Ok(ended.count().to_string())
         }
-        // Of so many bytes that nobody reads, those that can be written.
+        // How many of so many bytes, which nobody reads, can be written.
         ["pour", server, bytes] => {
             let mut stream = connect(server)?;
             stream.set_write_timeout(Some(Duration::from_millis(100)))?;
@@ -120,7 +121,8 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             held.push(stream);
             Ok(poured.to_string())
         }
-        // Microseconds of so many questions and answers of a byte, and of so many connections.
+        // Microseconds for a byte and its answer, and for a connection with them, each the mean of
+        // so many.
         ["time", server, count] => {
             let count: u32 = count.parse().map_err(io::Error::other)?;
             let mut stream = connect(server)?;
@@ -138,11 +140,11 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             let each = |time: Duration| (time / count).as_micros();
             Ok(format!("{} {}", each(asked), each(began.elapsed())))
         }
-        // As with `ask`, in datagrams.
+        // Like `ask`, by datagrams.
         ["send", server, word] => send(server, word, SOON),
-        // The same where nothing is to come back.
+        // The same if nothing should come back.
         ["send-in-vain", server, word] => send(server, word, AT_ONCE),
-        // How many get an answer, of so many sockets that are there at once.
+        // How many of so many concurrent sockets get an answer.
         ["flows", server, count] => {
             let count: usize = count.parse().map_err(io::Error::other)?;
             let sockets: Vec<_> = (0..count)
@@ -154,18 +156,18 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
             });
             Ok(answered.count().to_string())
         }
-        // Datagrams, as many as there can be, for as long as the pack is there.
+        // As many datagrams as possible, for as long as the pack runs.
         ["flood", server] => {
             let socket = datagrams_to(server, SOON)?;
             thread::spawn(move || {
                 loop {
-                    // It may be closed for a while.
+                    // The access may be closed for a while.
                     let _ = socket.send(&[1; 1000]);
                 }
             });
             Ok("begun".to_owned())
         }
-        // How many begin to connect, whether or not anybody answers.
+        // How many connections can be begun, whether or not anybody answers.
         ["knock", server, count] => {
             let server: SocketAddr = server.parse().map_err(io::Error::other)?;
             let mut knocked = Vec::new();
@@ -194,7 +196,7 @@ fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
     }
 }
 
-/// What comes back within a time.
+/// Sends a word, and returns the answer that comes within the limit.
 fn send(server: &str, word: &str, limit: Duration) -> io::Result<String> {
     let socket = datagrams_to(server, limit)?;
     socket.send(word.as_bytes())?;
@@ -216,7 +218,8 @@ fn datagrams_to(server: &str, limit: Duration) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// To `HOST:PORT`, to `unix:PATH`, or to whom the shim knows by a number: `relay:PATH:NUMBER`.
+/// Connects to `HOST:PORT`, to `unix:PATH`, or to the peer with this index in the shim's list:
+/// `relay:PATH:NUMBER`.
 fn connect(server: &str) -> io::Result<Socket> {
     if let Some(path) = server.strip_prefix("unix:") {
         return UnixStream::connect(path).and_then(|stream| patient(stream.into()));
@@ -254,7 +257,7 @@ fn patient(stream: Socket) -> io::Result<Socket> {
     Ok(stream)
 }
 
-/// Those that the kernel takes for this pack's own.
+/// The addresses that the kernel considers this pack's own.
 fn addresses() -> io::Result<String> {
     let mut all = String::new();
     let table = fs::read_to_string("/proc/net/fib_trie")?;

@@ -1,4 +1,4 @@
-//! What a process in a sandbox finds around it.
+//! What a process in a sandbox finds in its environment.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -67,7 +67,7 @@ fn names(directory: &str) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Numbers, and what they lead to, but for that which lists them.
+/// Open descriptors and what they refer to, except the one that lists them.
 fn descriptors() -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     for number in names("/proc/self/fd")? {

@@ -1,4 +1,4 @@
-//! In place of `burst-runtime`, for tests: a shim, and as what runs in its sandbox whatever `PROBE` names.
+//! Replaces `burst-runtime` in tests: as the shim, and as the program in its sandbox, which does what `PROBE` names.
 
 mod acts;
 mod attempts;
@@ -9,7 +9,7 @@ mod packs;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-/// Why it ends before it was told to.
+/// Why the probe ends early.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     #[error("unknown arguments")]
@@ -54,7 +54,7 @@ fn run() -> Result<u8, Failure> {
         ["sandbox", "--check"] => println!("{}", serde_json::to_string(&burst_sandbox::check())?),
         ["sandbox", "--remove", prefix] => println!("{}", burst_sandbox::remove(prefix)?),
         ["serve", "--held", ..] => return serve(&words[2..]),
-        // What runs as a program of a pack.
+        // Runs as a pack's program.
         ["act", ..] => return acts::act(&words[1..].join(" ")),
         _ => return Err(Failure::UnknownArguments),
     }

@@ -1,4 +1,4 @@
-//! What packs say to each other, in short: who listens speaks first, and answers nobody but friends.
+//! A short form of the protocol between packs: the listening side speaks first, and answers only friends.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -14,10 +14,10 @@ const GREETING: &[u8; 4] = b"who?";
 const PROOF: &[u8; 6] = b"friend";
 const WELCOME: &[u8; 7] = b"welcome";
 
-/// Takes in whoever comes to the socket that the shim has named, and says back what friends say.
+/// Accepts connections on the socket that the shim has named, and echoes what friends send.
 pub fn take_in() -> Result<(), Failure> {
     let (descriptor, name) = named()?;
-    // SAFETY: the shim has opened it for this process, and nothing else here goes by its number.
+    // SAFETY: the shim has opened it for this process, and nothing else here uses its number.
     let listener = UnixListener::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
     listener.set_nonblocking(true)?;
     println!("named {name}");
@@ -37,7 +37,7 @@ async fn accept(listener: UnixListener) -> io::Result<()> {
     }
 }
 
-/// The number and the name of the pack's socket.
+/// Returns the descriptor and the name of the pack's socket.
 pub fn named() -> Result<(i32, String), Failure> {
     let option = std::env::args()
         .skip_while(|word| word != "--local-listener")
@@ -59,7 +59,7 @@ async fn welcome(mut stream: UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// Proves to be a friend.
+/// Proves to the other side that this is a friend.
 pub fn introduce(stream: &mut (impl Read + Write)) -> io::Result<()> {
     let mut greeting = [0; GREETING.len()];
     stream.read_exact(&mut greeting)?;

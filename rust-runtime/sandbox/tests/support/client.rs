@@ -1,14 +1,14 @@
-//! A pack that connects where it is told, and its shim.
+//! A pack that connects as ordered, and its shim.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use super::{Ended, Pack, SOON, Shim, Who, unused_user};
 
-/// Connections of a pack at a time.
+/// Concurrent connections of a pack.
 pub const MOST: usize = 256;
 
-/// A pack that connects where it is told.
+/// A pack that connects as ordered.
 pub struct Client {
     pub shim: Shim,
     pub orders: BufReader<TcpStream>,
@@ -26,7 +26,7 @@ impl Client {
         Self::doing(pack, "obey")
     }
 
-    /// One that does more than that.
+    /// Starts one that does more than that.
     pub fn doing(pack: Pack, act: &str) -> Self {
         let mut shim = pack.started(act);
         let line = shim.line();
@@ -40,7 +40,7 @@ impl Client {
         }
     }
 
-    /// What the shim answers.
+    /// Sends the shim a line, and returns its answer.
     pub fn told(&mut self, line: &str) -> String {
         self.shim.say(line);
         self.shim.line()
@@ -78,7 +78,7 @@ impl Client {
     }
 }
 
-/// Who is told from him by his processes.
+/// A user whose processes can be told from those of `who`.
 pub fn another(who: Who) -> Who {
     match who {
         Who::Ordinary(Some(_)) => Who::Ordinary(Some(unused_user())),
@@ -86,7 +86,7 @@ pub fn another(who: Who) -> Who {
     }
 }
 
-/// The order for these servers.
+/// The order that opens these servers.
 pub fn open(servers: &[&str]) -> String {
     serde_json::json!({ "open": servers }).to_string()
 }

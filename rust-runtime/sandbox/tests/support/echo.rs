@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// A server that says everything back, and ends when its client does.
+/// A server that echoes everything, and ends a connection when its client does.
 pub struct Echo {
     pub address: SocketAddr,
     connected: Arc<AtomicUsize>,
@@ -28,7 +28,7 @@ impl Echo {
         })
     }
 
-    /// One that does this for each connection.
+    /// Starts a server that does this for each connection.
     pub fn doing(host: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         Self::by(TcpListener::bind((host, 0)).unwrap(), serve)
     }

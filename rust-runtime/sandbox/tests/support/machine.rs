@@ -1,4 +1,5 @@
-//! A pack on a machine of its own, as far as it sees, that goes to others and to which they come.
+//! A pack that, as far as it can see, is on a machine of its own; it connects to other packs, and
+//! they to it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -29,7 +30,7 @@ impl Machine {
         Self { client, sockets }
     }
 
-    /// Where others reach it.
+    /// Lets others connect; returns the endpoint.
     #[track_caller]
     pub fn listen(&mut self, host: &str, packs: usize) -> String {
         let order = json!({"listen": {"host": host, "packs": packs}});
@@ -38,7 +39,8 @@ impl Machine {
         endpoint.unwrap_or_else(|| panic!("{answer}")).to_owned()
     }
 
-    /// How it reaches each of these.
+    /// Lets it connect to these; returns how it reaches each of them, and one more, which does not
+    /// exist.
     #[track_caller]
     pub fn reach(&mut self, peers: &[&str]) -> Vec<String> {
         let answer = self.client.told(&json!({ "peers": peers }).to_string());
@@ -64,7 +66,7 @@ impl Machine {
         ended
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until the pack has ended by itself.
     pub fn wait(self) -> Ended {
         let ended = self.client.shim.wait();
         self.client.pack.assert_gone();

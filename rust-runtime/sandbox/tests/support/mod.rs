@@ -1,4 +1,4 @@
-//! Shims, as whom they run, and what they leave.
+//! Shims, the users they run as, and what they leave behind.
 
 pub mod client;
 pub mod costs;
@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// Longer than any shim lives in a test that does not hang, also on a machine that has much else to do.
+/// Longer than any shim lives in a test that does not hang, even on a busy machine.
 pub const SOON: Duration = Duration::from_secs(120);
 
 /// Who starts a shim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     Root,
-    /// With a number that nobody else has; none for who runs the test.
+    /// With this user id, which nobody else has; without one, the user who runs the test.
     Ordinary(Option<u32>),
 }
 
@@ -35,7 +35,7 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Everybody as whom a test can be made here.
+/// The users as which a test can run here.
 pub fn everybody() -> Vec<Who> {
     match is_root() {
         true => vec![Who::Root, Who::Ordinary(Some(unused_user()))],
@@ -43,7 +43,7 @@ pub fn everybody() -> Vec<Who> {
     }
 }
 
-/// Of no other test, on a machine where several may run.
+/// A user id that no other test uses, even if several run on this machine.
 pub fn unused_user() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     1_000_000 + std::process::id() % 100_000 * 1000 + NEXT.fetch_add(1, Ordering::Relaxed)
@@ -54,7 +54,7 @@ pub fn unused_group() -> String {
     format!("burst-test-{}", unused_user())
 }
 
-/// The probe, where everybody may execute it.
+/// A copy of the probe that everybody may execute.
 pub fn probe() -> &'static Path {
     static COPY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, copy) = COPY.get_or_init(|| {
@@ -66,14 +66,14 @@ pub fn probe() -> &'static Path {
     copy
 }
 
-/// A directory that everybody may look into.
+/// A directory that everybody may read.
 pub fn open_directory() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     directory
 }
 
-/// A pack that is to be, and what there is for it.
+/// A pack to be started, and what is prepared for it.
 pub struct Pack {
     pub who: Who,
     pub spec: Value,
@@ -82,7 +82,7 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// With a control group where that can be.
+    /// A pack with a control group if that is possible.
     pub fn new(who: Who) -> Self {
         let package = open_directory();
         fs::write(package.path().join("exec"), "package").unwrap();
@@ -91,7 +91,7 @@ impl Pack {
             "tmpMiB": 4,
             "shmMiB": 3,
             "limits": {"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 100},
-            // Nobody is killed because the machine had no time for it: who is to be has a grace of its own.
+            // Long, so that no pack is killed because the machine is busy: tests of the grace set their own.
             "graceMs": 60_000,
         });
         if who == Who::Root {
@@ -116,7 +116,7 @@ impl Pack {
         self
     }
 
-    /// Whom the kernel counts what runs in it for.
+    /// The user for whom the kernel counts the pack's processes.
     pub fn user(&self) -> u32 {
         match (self.who, self.spec["user"].as_u64()) {
             (Who::Ordinary(Some(user)), _) => user,
@@ -139,7 +139,7 @@ impl Pack {
         command
     }
 
-    /// A shim that was told what to make.
+    /// Starts a shim, and sends it the description.
     pub fn launch(&self, act: &str) -> Shim {
         self.launch_by(act, |_| {})
     }
@@ -151,7 +151,7 @@ impl Pack {
         self.spawn(command, act)
     }
 
-    /// After a shell script that has mounts of its own, and then without rights.
+    /// Starts a shim after a shell script with mounts of its own, and then without rights.
     pub fn launch_where(&self, script: &str, act: &str) -> Shim {
         let mut command = self.command(Path::new("unshare"));
         let without = "exec unshare --user --map-user=1000 --map-group=1000 \"$0\" sandbox";
@@ -179,7 +179,7 @@ impl Pack {
         let (waited, waiting) = channel::<()>();
         thread::spawn(move || {
             if waiting.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
-                // SAFETY: numbers alone. Whoever waits for the shim lets go of the channel before.
+                // SAFETY: takes plain integers. Whoever waits for the shim drops the channel first.
                 unsafe { libc::kill(process, libc::SIGKILL) };
             }
         });
@@ -192,7 +192,7 @@ impl Pack {
         }
     }
 
-    /// One whose runtime says that it listens.
+    /// Starts a shim, and waits until its runtime reports that it listens.
     pub fn started(&self, act: &str) -> Shim {
         let mut shim = self.launch(act);
         let line = shim.line();
@@ -200,7 +200,7 @@ impl Pack {
         shim
     }
 
-    /// What it says of itself, and then it ends.
+    /// Runs the pack, returns the line it prints, and ends it.
     pub fn told(&self, act: &str) -> String {
         let mut shim = self.started(act);
         let told = shim.line();
@@ -208,12 +208,12 @@ impl Pack {
         told
     }
 
-    /// Of other commands than a shim.
+    /// Runs the probe with other commands than a shim's.
     pub fn run(&self, arguments: &[&str]) -> Output {
         Self::output(self.command(probe()).args(arguments))
     }
 
-    /// As its last argument's first parameter, by another program.
+    /// Runs another program with these arguments and the probe's path as the last.
     pub fn run_by(&self, arguments: &[&str]) -> Output {
         let mut command = self.command(Path::new(arguments[0]));
         Self::output(command.args(&arguments[1..]).arg(probe()))
@@ -225,7 +225,7 @@ impl Pack {
         child.wait_with_output().unwrap()
     }
 
-    /// Nobody of it runs, as far as its processes can be told from those of who runs the test.
+    /// Waits until no process of the pack runs, as far as they can be told from those of the user who runs the test.
     #[track_caller]
     pub fn assert_no_process(&self) {
         if self.user() != rustix::process::geteuid().as_raw() {
@@ -233,7 +233,7 @@ impl Pack {
         }
     }
 
-    /// As [`assert_gone`](Self::assert_gone) of one whose shim was killed, and which could not remove its groups: they
+    /// Like [`assert_gone`](Self::assert_gone), for a pack whose shim was killed and could not remove its groups: they
     /// are removed as an invoker does it.
     #[track_caller]
     pub fn assert_gone_but_for_groups(&self) {
@@ -245,7 +245,7 @@ impl Pack {
         self.assert_gone();
     }
 
-    /// Nothing is there that a sandbox of this pack can leave.
+    /// Asserts that nothing is left that a sandbox of this pack could leave.
     #[track_caller]
     pub fn assert_gone(&self) {
         self.assert_no_process();
@@ -269,14 +269,14 @@ pub struct Shim {
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
     processes: Vec<i32>,
-    /// Whoever does not end is killed until this is let go of.
+    /// A shim that does not end in time is killed, unless this is dropped first.
     watched: Sender<()>,
 }
 
-/// What a shim leaves.
+/// The result of a shim.
 #[derive(Debug)]
 pub struct Ended {
-    /// 128 and the signal's number, if one ended it.
+    /// 128 plus the signal's number, if a signal ended it.
     pub code: i32,
     pub output: Vec<String>,
     pub errors: String,
@@ -287,12 +287,12 @@ impl Shim {
         self.child.id()
     }
 
-    /// Those of its sandbox with which all others go, as it has named them so far: process 1 is the last.
+    /// The processes of its sandbox whose end ends all others, as it has reported them so far: process 1 is the last.
     pub fn processes(&self) -> &[i32] {
         &self.processes
     }
 
-    /// The next of its output, but for the numbers of its processes.
+    /// The next line of its output, except the numbers of its processes.
     #[track_caller]
     pub fn line(&mut self) -> String {
         match self.output.next() {
@@ -311,7 +311,7 @@ impl Shim {
         }
     }
 
-    /// All that is left of it, once it has ended by itself.
+    /// The rest of its output, once it has ended by itself.
     pub fn rest(&mut self) -> Vec<String> {
         self.output.by_ref().map(|line| line.unwrap()).collect()
     }
@@ -321,11 +321,11 @@ impl Shim {
     }
 
     pub fn signal(&self, signal: i32) {
-        // SAFETY: numbers alone; the process has not been waited for.
+        // SAFETY: takes plain integers; the process has not been waited for.
         assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
     }
 
-    /// Closes its standard input, and waits.
+    /// Closes its standard input, and waits until it has ended.
     pub fn end(mut self) -> Ended {
         self.input = None;
         self.wait()
@@ -347,7 +347,7 @@ impl Shim {
     }
 }
 
-/// Of this user, without those that have ended.
+/// The processes of this user, without those that have ended.
 pub fn processes(user: u32) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let status = entries.filter_map(|entry| fs::read_to_string(entry.path().join("status")).ok());
@@ -363,7 +363,7 @@ pub fn processes(user: u32) -> Vec<String> {
         .collect()
 }
 
-/// The control groups of this name, in all hierarchies.
+/// The control groups whose names begin with the prefix, in all hierarchies.
 pub fn groups(prefix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut left = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -379,7 +379,7 @@ pub fn groups(prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Waits for what somebody else does.
+/// Waits until the condition holds, which something else brings about.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let deadline = Instant::now() + SOON;
@@ -389,7 +389,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// Gives a file to whom a shim runs as.
+/// Makes the user that a shim runs as the owner of a file.
 pub fn give(path: &Path, who: Who) {
     if let Who::Ordinary(Some(user)) = who {
         chown(path, Some(user), Some(user)).unwrap();

@@ -1,10 +1,9 @@
-//! The program's end of the control socket: whole frames out, in order, with as few system calls
-//! as there is work for.
+//! The program's end of the control socket: sends whole frames, in order, with as few system calls as possible.
 //!
-//! There is no writer thread. Whoever appends a frame while nobody is writing writes everything
-//! that is there, also what others append meanwhile; the others return at once. Frames that become
-//! ready together therefore leave in one `send`, and a lone frame leaves immediately. A frame
-//! that nobody waits for leaves with the next one, or a moment later ([`ControlSocket::send_event_later`]).
+//! There is no writer thread. A thread that appends a frame while nobody is writing writes everything that is queued,
+//! including what others append meanwhile; the others return immediately. Frames that become ready together therefore
+//! leave in one `send`, and a lone frame leaves immediately. A frame that is not urgent leaves with the next one, or a
+//! moment later ([`ControlSocket::send_event_later`]).
 //!
 //! Log lines arrive from inside `write(2)` calls of user code, so [`ControlSocket::log`] never
 //! allocates: both buffers have their full capacity from the start, and a full buffer makes the
@@ -31,16 +30,16 @@ use crate::json::{push_escaped, push_number};
 /// Bytes that may wait for the writer. Larger frames are sent from the caller's own buffer.
 const BUFFER: usize = 256 * 1024;
 
-/// What a `log` event takes beside its line's bytes, of which each is six once escaped, in the worst case.
+/// Bytes of a `log` event besides its line's, each of which takes at most six once escaped.
 const LOG_ENVELOPE: usize = 192;
 
-/// How long a frame that is sent later may wait for company.
+/// How long a delayed frame may wait for others.
 const LATER: Duration = Duration::from_millis(20);
 
-/// How often, and for how long each time, the frame that is sent at exit waits for a thread that is still in the middle
-/// of another. On a busy machine that thread may have to wait for a processor, and without the frame the cause of the
-/// process's end would be lost; but if the socket is not read, the process must end in time for its peers to learn of
-/// it within a second.
+/// How often, and for how long each time, `send_at_exit` waits for a thread that is in the middle of another frame. On
+/// a busy machine that thread may have to wait for a processor, and without the frame the cause of the process's end
+/// would be lost; but if nobody reads the socket, the process must end in time for its peers to learn of it within a
+/// second.
 const EXIT_LOOKS: (u32, Duration) = (500, Duration::from_millis(1));
 
 struct State {
@@ -48,15 +47,15 @@ struct State {
     spare: Vec<u8>,
     writing: bool,
     corks: usize,
-    /// Whose they are, and what waits.
+    /// The process that owns `waiting` and `corks`.
     process: u32,
-    /// Whether something waits that only [`ControlSocket::run_delayed_sends`] may send.
+    /// Whether a frame waits that [`ControlSocket::run_delayed_sends`] must send.
     late: bool,
     broken: bool,
 }
 
 impl State {
-    /// In a process that a worker has forked: what its parent keeps back is the parent's to send.
+    /// In a process that a worker has forked, drops the frames that its parent holds back: the parent sends them.
     fn forget_parents(&mut self) {
         let own = process::id();
         if self.process != own {
@@ -96,12 +95,12 @@ impl ControlSocket {
         }
     }
 
-    /// Another run begins: events from now on belong to it.
+    /// Begins another run: events from now on belong to it.
     pub(crate) fn begin(&self, run: u64) {
         self.run.store(run, Ordering::Relaxed);
     }
 
-    /// The number of the run that is under way. May be asked from a signal handler.
+    /// The number of the current run. Can be called from a signal handler.
     pub(crate) fn run(&self) -> u64 {
         self.run.load(Ordering::Relaxed)
     }
@@ -113,8 +112,8 @@ impl ControlSocket {
         }
     }
 
-    /// As [`send_event`](Self::send_event), in its turn, but not for its own sake: a system call each, and a runtime
-    /// that is woken each time, would take from the workers what the event is worth.
+    /// Like [`send_event`](Self::send_event), in the same order, but not immediately: a system call for each such
+    /// event, and a runtime woken each time, would cost the workers more than the event is worth.
     pub(crate) fn send_event_later(&self, event: &impl Serialize) {
         if let Ok(body) = self.body(event) {
             self.send_later(&body);
@@ -150,7 +149,7 @@ impl ControlSocket {
         }
     }
 
-    /// Sends what was to be sent later. Never comes back.
+    /// Sends delayed frames. Never returns.
     pub(crate) fn run_delayed_sends(&self) -> ! {
         let _guard = ReentrancyGuard::enter();
         loop {
@@ -194,13 +193,13 @@ impl ControlSocket {
         }
     }
 
-    /// Keeps frames back until [`Cork`] is dropped, so that a burst of them leaves in one write.
+    /// Holds frames back until [`Cork`] is dropped, so that several leave in one write.
     pub(crate) fn cork(&self) -> Cork<'_> {
         self.lock().corks += 1;
         Cork { control: self }
     }
 
-    /// Sends the frames that are kept back all the same.
+    /// Sends the frames held back by corks, which stay in place.
     pub(crate) fn uncork(&self) {
         let _guard = ReentrancyGuard::enter();
         let state = self.lock();
@@ -209,8 +208,8 @@ impl ControlSocket {
         }
     }
 
-    /// Sends `frame` (header included) from a signal handler or at exit: no allocation, no
-    /// unbounded wait. Gives up where another thread is stuck in the middle of a frame.
+    /// Sends `frame` (header included) from a signal handler or at exit: no allocation, no unbounded wait. Gives up if
+    /// another thread is stuck in the middle of a frame.
     pub(crate) fn send_at_exit(&self, frame: &[u8]) {
         let inside = ReentrancyGuard::is_inside();
         let _guard = ReentrancyGuard::enter();
@@ -247,7 +246,7 @@ impl ControlSocket {
         })
     }
 
-    /// Puts a frame behind those that wait; none when nobody reads them any more.
+    /// Queues a frame behind those that wait; returns `None` if the connection is broken.
     fn put(&self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
         if state.corks > 0 {
@@ -267,14 +266,14 @@ impl ControlSocket {
         Some(state)
     }
 
-    /// Sends what waits, unless somebody does already or it is held.
+    /// Sends the waiting frames, unless another thread already does or they are held back.
     fn leave(&self, state: MutexGuard<'_, State>) {
         if !state.writing && state.corks == 0 {
             drop(self.drain(state));
         }
     }
 
-    /// A frame too large for the buffer goes out from the caller's memory, after what waits.
+    /// Sends a frame too large for the buffer from the caller's memory, after those that wait.
     fn send_large(&self, header: &[u8], body: &[u8]) {
         let mut state = self.lock();
         while state.writing {
@@ -352,7 +351,7 @@ impl ControlSocket {
     }
 }
 
-/// Frames stay in the buffer while one of these lives (or until the buffer is full).
+/// Holds frames back in the buffer until it is dropped, or the buffer is full.
 pub(crate) struct Cork<'a> {
     control: &'a ControlSocket,
 }

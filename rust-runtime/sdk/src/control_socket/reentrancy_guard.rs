@@ -1,14 +1,14 @@
-//! Whether a thread is inside the control channel.
+//! Detects whether a thread is already inside the control socket.
 
 use std::cell::Cell;
 
 thread_local! {
-    /// Set while this thread is inside the control channel or its log capture. A signal handler or
-    /// an allocator that writes to stderr meanwhile must not come back in.
+    /// Set while this thread is inside the control socket or its log capture. A signal handler or
+    /// an allocator that writes to stderr meanwhile must not enter again.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Marks this thread as inside the channel until dropped.
+/// Marks this thread as inside until dropped.
 pub(crate) struct ReentrancyGuard {
     before: bool,
 }
@@ -24,7 +24,7 @@ impl ReentrancyGuard {
         INSIDE.get()
     }
 
-    /// Enters unless this thread is inside already.
+    /// Enters, unless this thread is already inside.
     pub(crate) fn try_enter() -> Option<Self> {
         (!INSIDE.get()).then(Self::enter)
     }

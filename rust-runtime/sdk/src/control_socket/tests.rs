@@ -1,4 +1,4 @@
-//! What leaves, in what order, and who waits for it.
+//! Which frames leave, in what order, and who waits for them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use super::*;
 use std::io::Read;
@@ -81,14 +81,14 @@ fn a_forked_process_sends_nothing_that_its_parent_keeps_back() {
     let (control, mut socket) = pair();
     let cork = control.cork();
     control.send(b"1");
-    // SAFETY: the child only sends, for which it allocates nothing, and no other thread knows of this socket.
+    // SAFETY: the child only sends, for which it allocates nothing, and no other thread uses this socket.
     let child = unsafe { libc::fork() };
     if child == 0 {
         control.send(b"2");
-        // SAFETY: ends the process at once.
+        // SAFETY: ends the process immediately.
         unsafe { libc::_exit(0) };
     }
-    // SAFETY: waits for a child of this process, and wants no status.
+    // SAFETY: waits for a child of this process, and asks for no status.
     let waited = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
     assert_eq!(waited, child);
     assert_eq!(frame(&mut socket), 2);
@@ -179,7 +179,7 @@ fn send_at_exit_wait_for_a_thread_that_is_kept_from_its_processor() {
         let control = Arc::clone(&control);
         move || control.send_at_exit(&[1, 0, 0, 0, b'1'])
     });
-    // Longer than a thread waits for its turn by rights.
+    // Longer than a thread should have to wait for its turn.
     thread::sleep(Duration::from_millis(150));
     drop(writing);
     assert_eq!(frame(&mut socket), 1);

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use super::{DataError, shown};
 
-/// A length in memory; an object too large for the address space is an error.
+/// Converts an object's size to a length in memory; one too large for the address space is an
+/// error.
 pub(super) fn length(location: &str, size: u64) -> Result<usize, DataError> {
     usize::try_from(size).map_err(|_| DataError::Io {
         location: shown(location),
@@ -29,7 +30,7 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
-    /// A buffer of this length, or an error where there is no memory for it.
+    /// Allocates a buffer of this length, or fails if there is no memory for it.
     pub(super) fn new(location: &str, length: usize) -> Result<Self, DataError> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| DataError::Io {
@@ -48,11 +49,11 @@ impl Buffer {
         self.length
     }
 
-    /// A part to write to.
+    /// Returns a part to write to.
     ///
     /// # Safety
     /// The range lies within the buffer, no other live reference overlaps it, and nobody reads the
-    /// buffer until this reference is gone.
+    /// buffer while this reference exists.
     #[allow(
         clippy::mut_from_ref,
         reason = "disjoint parts of one buffer are the purpose"

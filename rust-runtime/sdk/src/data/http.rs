@@ -1,4 +1,4 @@
-//! Objects behind HTTP: any server that answers range requests, S3 among them by public or presigned URLs.
+//! Objects behind HTTP: on any server that answers range requests, including S3 with public or presigned URLs.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use ureq::{Agent, Body};
 use super::object::Object;
 use super::{DataError, shown};
 
-/// How long a connection may take to be made, and an answer to begin.
+/// How long connecting may take, and how long until a response begins.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) struct HttpObject {
@@ -19,8 +19,8 @@ pub(super) struct HttpObject {
 }
 
 impl HttpObject {
-    /// Asks for the first byte: the answer has the size of the whole. (Not by HEAD, which a presigned URL does not
-    /// allow.)
+    /// Requests the first byte: the response contains the size of the whole. (HEAD is not used, since a presigned URL
+    /// does not allow it.)
     pub(super) fn open(location: &str) -> Result<Box<dyn Object>, DataError> {
         let agent = Agent::config_builder()
             .timeout_connect(Some(TIMEOUT))
@@ -41,7 +41,7 @@ impl HttpObject {
             .and_then(|(_, total)| total.parse().ok());
         remote.size = match (answer.status(), total) {
             (StatusCode::PARTIAL_CONTENT, Some(size)) => size,
-            // There is no first byte.
+            // The object is empty.
             (StatusCode::RANGE_NOT_SATISFIABLE, None | Some(0)) => 0,
             (status, _) => return Err(remote.refused(status)),
         };

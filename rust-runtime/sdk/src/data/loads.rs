@@ -11,7 +11,7 @@ use super::object::Object;
 use super::source;
 use super::{DataError, Part, share, shown};
 
-/// A worker that loads.
+/// A worker that takes part in a load.
 pub(super) struct Loader {
     pub(super) worker: u32,
     /// Its index in its pack.
@@ -29,7 +29,7 @@ pub(crate) struct Loads {
 }
 
 impl Loads {
-    /// Ends all waiting, now and later.
+    /// Ends all present and later waits.
     pub(crate) fn abort(&self, failure: &Failure) {
         let _ = self.aborted.set(failure.clone());
         for (load, _) in lock(&self.ongoing).values() {
@@ -39,9 +39,9 @@ impl Loads {
         }
     }
 
-    /// The collective load with this number, of which this worker reads its slice. If it ends before it is
-    /// complete, and this worker did not cause that, `stopped` is called with whether this worker
-    /// had waited for it.
+    /// Takes part in the collective load with this number, of which this worker reads its slice. If the load ends
+    /// before it is complete, and this worker did not cause that, calls `stopped` with whether this worker had waited
+    /// for it.
     pub(super) fn load(
         &self,
         number: u64,
@@ -91,7 +91,7 @@ impl Loads {
 struct Load {
     location: String,
     opened_by: u32,
-    /// Empty when opening failed; `progress` has the reason then.
+    /// `None` if opening failed; `progress` then has the reason.
     source: Option<(Box<dyn Object>, Arc<Buffer>)>,
     progress: Mutex<Progress>,
     changed: Condvar,

@@ -1,9 +1,8 @@
 //! Loading input data, once per pack.
 //!
-//! The workers of a pack live in one process, so a large input that all of them read needs to be
-//! fetched only once, and they can fetch it together: [`load`] lets every worker of the pack read
-//! one slice, and gives all of them the same read-only buffer. Where each worker needs a part of
-//! its own, [`read`] with [`share`] is enough.
+//! The workers of a pack live in one process, so a large input that all of them read needs to be fetched only once, and
+//! they can fetch it together: [`load`] lets every worker of the pack read one slice, and gives all of them the same
+//! read-only buffer. If each worker needs a part of its own, [`read`] with [`share`] is enough.
 //!
 //! Locations are paths, `file://` URLs, and `http://` URLs of servers that answer range requests:
 //! an S3 object by its public or presigned URL is one. `https://` needs the feature `https`. Other

@@ -1,4 +1,4 @@
-//! The kinds of sources. A further one is one implementation of [`Object`] and one line in [`open`].
+//! The kinds of sources. Each is one implementation of [`Object`] and one line in [`open`].
 
 use super::file::LocalFile;
 #[cfg(feature = "http")]

@@ -1,4 +1,4 @@
-//! One action's process: a line of JSON for each run goes to standard input, one comes back on descriptor 3.
+//! An action's process: for each run it gets a line of JSON on standard input, and answers with one on descriptor 3.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
@@ -16,10 +16,10 @@ use super::RunError;
 use super::output::{BOUND, Output, PIECE};
 use crate::launched;
 
-/// Where answers are written to.
+/// The descriptor to which the process writes its answers.
 const ANSWERS: i32 = 3;
 
-/// What came of a run.
+/// The outcome of a run.
 pub(super) enum Answer {
     Result(Box<RawValue>),
     NoResult(RunError),
@@ -35,7 +35,7 @@ pub(super) struct Action {
 }
 
 impl Action {
-    /// Starts it, with the details of its first run as variables.
+    /// Starts the process, with the details of its first run as environment variables.
     pub(super) fn start(exec: &Path, invocation: &Invocation) -> io::Result<Self> {
         let (answers, writer) = io::pipe()?;
         let mut command = Command::new(exec);
@@ -46,8 +46,8 @@ impl Action {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let number = writer.as_raw_fd();
-        // SAFETY: the closure makes nothing but system calls on integers. `writer` is open until the child has started,
-        // and is not number 3, which is the control socket's here.
+        // SAFETY: the closure only makes system calls on integers. `writer` stays open until the child has started, and
+        // is not descriptor 3, which is the control socket here.
         unsafe {
             command.pre_exec(move || {
                 if libc::dup2(number, ANSWERS) < 0
@@ -85,7 +85,7 @@ impl Action {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Gives it a line and waits for its answer.
+    /// Sends the process a line and waits for its answer.
     pub(super) fn run(
         &mut self,
         line: Vec<u8>,
@@ -99,7 +99,7 @@ impl Action {
                 match self.input.write(left) {
                     Ok(length) => left = &left[length..],
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                    // It reads no more, but may yet answer.
+                    // It no longer reads, but may still answer.
                     Err(_) => left = &[],
                 }
             }
@@ -115,7 +115,7 @@ impl Action {
         }
     }
 
-    /// What it has said since its last answer is of no run.
+    /// Discards what the process has written since its last answer, which belongs to no run.
     fn forget(&mut self) -> io::Result<()> {
         for output in &mut self.outputs {
             output.finish(&mut |_, _| Ok(()))?;
@@ -130,7 +130,8 @@ impl Action {
         Ok(())
     }
 
-    /// Waits for something to happen: whether it takes input, and whether there is something of an answer.
+    /// Waits for something to happen. Returns whether the process takes input, and whether part of an answer has
+    /// arrived.
     fn wait(&self, asking: bool) -> io::Result<[bool; 2]> {
         let mut waiting = vec![PollFd::new(&self.answers, PollFlags::IN)];
         if asking {

@@ -1,6 +1,6 @@
 //! `burst-runtime action-loop EXEC`: the launcher of executables that speak OpenWhisk's action loop. Each worker has a
-//! process, which stays from flare to flare, gets a line of JSON for each run and answers with one. Those that do not
-//! are started for each run (`skeleton`).
+//! process that stays from flare to flare, gets a line of JSON for each run and answers with one. Executables that do
+//! not speak it are started for each run (`skeleton`).
 
 mod action;
 mod output;
@@ -20,7 +20,7 @@ use action::{Action, Answer};
 /// Serves the runtime until it closes the control socket.
 ///
 /// # Errors
-/// When there is no control socket, or the runtime cannot be talked to.
+/// When there is no control socket, or communication with the runtime fails.
 pub fn serve(exec: &Path) -> io::Result<()> {
     let mut actions = Vec::new();
     launched::serve("action-loop", |run, commands| {
@@ -53,7 +53,7 @@ fn run_flare(
     run.end(true, None)
 }
 
-/// Why a worker's process has given no result.
+/// Why a worker's process has returned no result.
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error("`exec` begins with `{}`, which is not here", .0.escape_debug())]
@@ -69,7 +69,8 @@ enum RunError {
 }
 
 impl RunError {
-    /// An executable was not run. Where it is there and the kernel says that it is not, that is of what it is run by.
+    /// Makes the error for an executable that could not be run. If it exists but the kernel reports that it does not,
+    /// it is a script's interpreter that is missing.
     fn exec(exec: &Path, error: io::Error) -> Self {
         let by = match error.kind() {
             io::ErrorKind::NotFound => run_by(exec),
@@ -79,7 +80,7 @@ impl RunError {
     }
 }
 
-/// What a script says that it is run by, if it is one.
+/// Returns the first line of a script, which names its interpreter, if it is one.
 fn run_by(exec: &Path) -> Option<String> {
     let mut head = Vec::new();
     File::open(exec)
@@ -92,7 +93,7 @@ fn run_by(exec: &Path) -> Option<String> {
         .then(|| String::from_utf8_lossy(line).into_owned())
 }
 
-/// The kernel reads no more of a script's first line (`BINPRM_BUF_SIZE`).
+/// The kernel reads no more than this of a script's first line (`BINPRM_BUF_SIZE`).
 const LONGEST_HEAD: u64 = 256;
 
 /// Runs all workers at once, each with its item of `own`.
@@ -103,7 +104,7 @@ fn run_all<T: Send>(
 ) -> io::Result<()> {
     let mut workers = run.pack.workers().zip(own).enumerate();
     if run.pack.pack_size() == 1 {
-        // Without a thread, which the runtime could not tell from a process that the program has begun.
+        // Without a thread, whose start the runtime could not tell from that of a process.
         return workers.try_for_each(|(index, (worker, own))| run_worker(index, worker, own));
     }
     thread::scope(|scope| {
@@ -118,7 +119,7 @@ fn run_all<T: Send>(
     })
 }
 
-/// Tells what a worker's process writes.
+/// Returns a function that logs what a worker's process writes.
 fn log_of(run: &LaunchedRun<'_>, worker: u32) -> impl FnMut(LogStream, String) -> io::Result<()> {
     move |stream, text| {
         let at = Timestamp::now();
@@ -156,7 +157,7 @@ fn run_worker(
 
 fn line(run: &LaunchedRun<'_>, index: usize) -> io::Result<Vec<u8>> {
     let mut line = run.message(index)?;
-    // An input may be laid out over several lines, but no text in it is.
+    // An input may span several lines, but no string in it can.
     line.iter_mut()
         .filter(|byte| matches!(**byte, b'\n' | b'\r'))
         .for_each(|byte| *byte = b' ');

@@ -1,4 +1,4 @@
-//! What a process writes to one of its pipes, as the log of its run.
+//! The output of a process on one of its pipes, logged for its run.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,10 +10,10 @@ use rustix::event::{PollFd, PollFlags};
 /// Lines without an end are logged in pieces of this many bytes.
 pub(super) const PIECE: usize = 64 * 1024;
 
-/// How often a pipe is read for what was said before.
+/// How often a pipe is read at most to empty it.
 pub(super) const BOUND: u32 = 64;
 
-/// Whatever an action writes is a log of this stream.
+/// Logs what an action has written to a stream.
 pub(super) type Log<'a> = &'a mut dyn FnMut(LogStream, String) -> io::Result<()>;
 
 pub(super) struct Output {
@@ -32,13 +32,13 @@ impl Output {
         })
     }
 
-    /// How to wait for more, unless there is no more.
+    /// Returns what to poll for more output; none at the end of the pipe.
     pub(super) fn poll(&self) -> Option<PollFd<'_>> {
         let pipe = self.pipe.as_ref()?;
         Some(PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN))
     }
 
-    /// Logs the whole lines of what is there now.
+    /// Reads once, without waiting, and logs the complete lines. Returns whether to read again.
     pub(super) fn read(&mut self, log: Log<'_>) -> io::Result<bool> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(false);
@@ -60,7 +60,8 @@ impl Output {
         Ok(self.pipe.is_some())
     }
 
-    /// Logs all that is there now. Bounded, as what it has started may write for ever.
+    /// Logs everything that is available now. Bounded, as processes that the action has started may
+    /// write for ever.
     pub(super) fn finish(&mut self, log: Log<'_>) -> io::Result<()> {
         for _ in 0..BOUND {
             if !self.read(log)? {

@@ -1,5 +1,5 @@
 //! `burst-runtime skeleton EXEC`: the launcher of executables as OpenWhisk's skeleton runs them (`--native`). Each run
-//! is a process, which has its input as an argument and on standard input. The last line of its output is the result.
+//! is a process that gets its input as an argument and on standard input. The last line of its output is the result.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, PipeReader, Read, Write};
@@ -19,13 +19,13 @@ use super::output::{BOUND, Log, Output, PIECE};
 use super::{RunError, log_of, run_all};
 use crate::launched::{self, LaunchedRun, failure};
 
-/// The kernel takes no longer argument (`MAX_ARG_STRLEN`), whose end is a byte, too.
+/// The longest argument that the kernel accepts (`MAX_ARG_STRLEN`), without its terminating byte.
 const LONGEST_ARGUMENT: usize = 128 * 1024 - 1;
 
 /// Serves the runtime until it closes the control socket.
 ///
 /// # Errors
-/// When there is no control socket, or the runtime cannot be talked to.
+/// When there is no control socket, or communication with the runtime fails.
 pub fn serve(exec: &Path) -> io::Result<()> {
     launched::serve("skeleton", |run, commands| {
         if !run.begin(commands)? {
@@ -46,7 +46,7 @@ fn run_worker(run: &LaunchedRun<'_>, exec: &Path, index: usize, worker: u32) -> 
     let result = match start(exec, input, run, index) {
         Err(error) => Err(RunError::exec(exec, error)),
         Ok(mut child) => match follow(&mut child, input.as_bytes(), &mut log)? {
-            // It was killed for that.
+            // It was killed for its output.
             (_, None) => Err(RunError::TooLarge),
             (status, _) if status.signal().is_some() => return run.end_like(worker, status),
             (status, Some(last)) => result(status, &last, &mut log)?,
@@ -65,10 +65,10 @@ fn run_worker(run: &LaunchedRun<'_>, exec: &Path, index: usize, worker: u32) -> 
 
 type Outcome = Result<Box<serde_json::value::RawValue>, RunError>;
 
-/// What came of a process that ended with this line.
+/// Returns the outcome of a process whose output ended with this line.
 fn result(status: ExitStatus, last: &[u8], log: Log<'_>) -> io::Result<Outcome> {
     let failed = match (launched::output(last), status.code()) {
-        // As OpenWhisk has it, whatever the exit code says.
+        // As in OpenWhisk, a result counts whatever the exit code.
         (Some(output), Some(_)) => return Ok(Ok(output)),
         (_, Some(code @ 1..)) => RunError::ExitCode(code),
         _ => RunError::NoResult,
@@ -97,7 +97,7 @@ fn start(exec: &Path, input: &str, run: &LaunchedRun<'_>, index: usize) -> io::R
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // SAFETY: the closure makes nothing but a system call on integers.
+    // SAFETY: the closure only makes a system call on integers.
     unsafe {
         command.pre_exec(
             || match libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) {
@@ -109,8 +109,8 @@ fn start(exec: &Path, input: &str, run: &LaunchedRun<'_>, index: usize) -> io::R
     command.spawn()
 }
 
-/// Gives a process its input, and waits for its end, whoever else has its pipes: how it ended, and the last line of its
-/// output, unless that is too long.
+/// Sends a process its input and waits for its end, even if others still hold its pipes. Returns how it ended, and the
+/// last line of its output unless that is too long.
 fn follow(
     child: &mut Child,
     input: &[u8],
@@ -120,7 +120,7 @@ fn follow(
     let process = Pid::from_child(child);
     let talked = thread::scope(|scope| {
         scope.spawn(move || {
-            // It keeps its number until it has been waited for.
+            // NOWAIT: the process keeps its number until it is reaped below.
             let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
             let _ = retry_on_intr(|| waitid(WaitId::Pid(process), options));
             drop(ending);
@@ -156,7 +156,7 @@ fn talk(
             match file.write(left) {
                 Ok(length) => left = &left[length..],
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // It reads no more.
+                // It no longer reads.
                 Err(_) => left = &[],
             }
             if left.is_empty() {
@@ -180,7 +180,7 @@ fn talk(
     }
 }
 
-/// Waits for something to happen: whether the process has ended.
+/// Waits for something to happen. Returns whether the process has ended.
 fn wait(
     ended: &PipeReader,
     stdin: Option<&File>,
@@ -196,10 +196,10 @@ fn wait(
     Ok(!waiting[0].revents().is_empty())
 }
 
-/// An output of which only the last line is kept: those before it are logged.
+/// An output whose last line is kept; the lines before it are logged.
 struct LastLine {
     pipe: Option<File>,
-    /// With its end, if that has come.
+    /// Includes its line feed, if that has arrived.
     line: Vec<u8>,
 }
 
@@ -212,7 +212,7 @@ impl LastLine {
         })
     }
 
-    /// Takes what is there now: whether there was something.
+    /// Reads what is available now. Returns whether to read again.
     fn read(&mut self, log: Log<'_>) -> io::Result<bool> {
         let Some(pipe) = &mut self.pipe else {
             return Ok(false);
@@ -227,7 +227,7 @@ impl LastLine {
     }
 
     fn take(&mut self, bytes: &[u8], log: Log<'_>) -> io::Result<()> {
-        // A line that has ended may yet have been the last one.
+        // A line that has ended may still be the last one.
         let from = self.line.len().saturating_sub(1);
         self.line.extend_from_slice(bytes);
         let new = &self.line[from..self.line.len() - 1];

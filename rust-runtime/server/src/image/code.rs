@@ -1,4 +1,4 @@
-//! A package's code as an image is told it: text, or bytes as base64.
+//! A package's code in the form in which an image receives it: text, or bytes in base64.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor};
@@ -12,7 +12,7 @@ use zip::write::SimpleFileOptions;
 use crate::kind::SOURCE;
 use crate::package::EXEC;
 
-/// None is an empty text.
+/// The code of a package; an empty text if it has none.
 #[derive(Debug, PartialEq)]
 pub(super) struct Code {
     pub(super) text: String,
@@ -20,7 +20,8 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// That in this directory, where a package was unpacked: a single file is told as it is, others as a zip.
+    /// Reads the code in the directory of an unpacked package: a lone source file or executable as it is, anything else
+    /// as a zip.
     pub(super) fn read(directory: &Path) -> io::Result<Self> {
         let names = names(directory)?;
         match names.iter().map(String::as_str).collect::<Vec<_>>()[..] {
@@ -53,7 +54,7 @@ impl Code {
     }
 }
 
-/// In an order that is always the same.
+/// Returns the names in a directory, sorted.
 fn names(directory: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -64,7 +65,7 @@ fn names(directory: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// A package has no links, and is no deeper than its zip was.
+/// Adds a directory's files to a zip. Recursive: a package has no links, and is no deeper than its zip was.
 fn add(
     zip: &mut ZipWriter<Cursor<Vec<u8>>>,
     directory: &Path,

@@ -1,4 +1,4 @@
-//! Why an image gives no result.
+//! Why an image returns no result.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use super::http::{CallError, Reply};
 use crate::launched;
 
-/// In OpenWhisk's words.
+/// Why a run has no result, in OpenWhisk's words.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Error {
     #[error("{NOT_INITIALISED}: the image's command `{command}` cannot be started: {reason}")]
@@ -28,10 +28,10 @@ pub(super) enum Error {
 
 const NOT_INITIALISED: &str = "Initialization has failed due to";
 
-/// What an answer says is wrong.
+/// The error in a response of the image's server.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
-    /// In its own words.
+    /// The server's own message.
     #[error("{0}")]
     Said(String),
     #[error("The action's server answered with status {} and no `error`.", .0.as_u16())]

@@ -1,4 +1,4 @@
-//! Calls to the image's server, on the loopback.
+//! HTTP calls to the image's server, on the loopback interface.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -14,16 +14,16 @@ use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// Where images listen.
+/// The port on which images listen.
 pub(super) const PORT: u16 = 8080;
 
-/// What came back.
+/// The response to a call.
 pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) body: Bytes,
 }
 
-/// Why nothing did, or nothing that could be used.
+/// Why there is no response, or none that can be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
     #[error("its server cannot be reached: {0}")]
@@ -42,7 +42,7 @@ pub(super) async fn connect() -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Posts JSON on a new connection. Redirections are answers like others.
+/// Posts JSON on a new connection. Redirects are not followed.
 pub(super) async fn post(stream: TcpStream, path: &str, body: Vec<u8>) -> Result<Reply, CallError> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let request = Request::post(path)
@@ -55,7 +55,7 @@ pub(super) async fn post(stream: TcpStream, path: &str, body: Vec<u8>) -> Result
         let body = read(response.into_body()).await?;
         Ok::<_, CallError>(Reply { status, body })
     };
-    // It is over with the answer, whatever else its server has to say.
+    // The call is over with its response, whatever else the server sends.
     tokio::select! {
         biased;
         reply = answered => reply,
@@ -63,7 +63,7 @@ pub(super) async fn post(stream: TcpStream, path: &str, body: Vec<u8>) -> Result
     }
 }
 
-/// No more than an output may have.
+/// Reads a body, which may be no longer than an output.
 async fn read(mut body: Incoming) -> Result<Bytes, CallError> {
     if body.size_hint().lower() > OUTPUT_LIMIT as u64 {
         return Err(CallError::TooLarge);

@@ -1,8 +1,7 @@
-//! `burst-runtime image`: the launcher of images of users' own that keep OpenWhisk's contract of containers. It starts
-//! the image's command, which is a server of HTTP, tells it once of the function (`/init`) and then of each run
-//! (`/run`).
+//! `burst-runtime image`: the launcher of users' own images that keep OpenWhisk's contract for containers. It starts
+//! the image's command, which is an HTTP server, sends it the function once (`/init`) and then each run (`/run`).
 //!
-//! The contract has one run at a time, so the workers of a pack run one after the other.
+//! The contract allows one run at a time, so the workers of a pack run one after the other.
 
 mod code;
 mod error;
@@ -21,22 +20,22 @@ use code::Code;
 use error::Error;
 use server::{Answer, Server};
 
-/// What an image says of itself.
+/// The description of an image.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Image {
     /// The program and its arguments.
     command: Vec<String>,
-    /// Where it is started.
+    /// The directory in which it is started.
     directory: String,
     environment: BTreeMap<String, String>,
 }
 
-/// Serves the runtime until it closes the control socket. The package's code is in the directory that this is started
-/// in; the image's function of it is `main`.
+/// Serves the runtime until it closes the control socket. The package's code is in the working directory, and `main`
+/// names its function.
 ///
 /// # Errors
-/// When there is no image or no control socket, or the runtime cannot be talked to.
+/// When there is no image or no control socket, or communication with the runtime fails.
 pub fn serve(main: &str) -> io::Result<()> {
     let told = std::env::var(IMAGE).map_err(io::Error::other)?;
     let image: Image = serde_json::from_str(&told)?;
@@ -85,7 +84,7 @@ async fn run_flare(
         let event = match answer {
             Answer::Output(output) => PackEvent::WorkerSucceeded { worker, output, at },
             Answer::Died(status) => return run.end_like(worker, status),
-            // What the others' end is then says the runtime.
+            // The runtime then reports the end of the other workers.
             Answer::Failed(reason) => {
                 let error = failure(&reason.to_string());
                 let failed = error.clone();
@@ -99,7 +98,7 @@ async fn run_flare(
     run.end(true, None)
 }
 
-/// What the definition has in its environment: all that the runtime has not handed on of its own.
+/// Returns the definition's environment variables: all except those that the runtime has passed on from its own.
 fn own_variables() -> BTreeMap<String, String> {
     std::env::vars()
         .filter(|(name, _)| !name.starts_with("BURST_") && !HANDED_ON.contains(&name.as_str()))

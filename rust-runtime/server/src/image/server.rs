@@ -1,4 +1,4 @@
-//! The image's server: its process, and what it is asked.
+//! The image's server: its process, and the calls to it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,9 +18,9 @@ use super::http::{self, CallError, Reply};
 use crate::environment::IMAGE;
 use crate::launched;
 
-/// What came of a call.
+/// The outcome of a call.
 pub(super) enum Answer {
-    /// It takes runs now.
+    /// The server accepts runs now.
     Ready,
     Output(Box<RawValue>),
     Failed(Error),
@@ -67,7 +67,8 @@ impl Server {
         self.initialised
     }
 
-    /// Waits until it listens, and initialises it with the function. The runtime enforces the flare's deadline.
+    /// Waits until the server listens, and initialises it with the function. Has no timeout of its own: the runtime
+    /// enforces the flare's deadline.
     pub(super) async fn initialise(&mut self, body: Vec<u8>) -> io::Result<Answer> {
         let asked = async {
             let mut pause = FIRST_PAUSE;
@@ -103,7 +104,7 @@ impl Server {
         answer.await
     }
 
-    /// What the reply to a call means, unless the server dies of it.
+    /// Makes a call and returns what its reply means, unless the server dies.
     async fn ask(
         &mut self,
         call: impl Future<Output = Result<Reply, CallError>>,
@@ -114,7 +115,7 @@ impl Server {
             reply = call => reply,
             status = self.child.wait() => return status.map(Answer::Died),
         };
-        // As a rule the server has died, which is known a moment later.
+        // Usually the server has died, which becomes known a moment later.
         if let Err(CallError::Http(_) | CallError::Unreachable(_)) = reply
             && let Ok(status) = timeout(DYING, self.child.wait()).await
         {
@@ -124,9 +125,9 @@ impl Server {
     }
 }
 
-/// Between two looks whether it listens.
+/// The pauses between attempts to connect.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long the end of a process may take to be known that ends its connections.
+/// How long to wait for the end of a process whose connection has broken.
 const DYING: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! How a flare on this pack ends: what is still to be reported, and what becomes of the program.
+//! The end of a flare on this pack: what is still to be reported, and what happens to the program.
 
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
@@ -18,8 +18,8 @@ use crate::process_end::ProcessEnd;
 use crate::tracker::End;
 
 impl RunningFlare {
-    /// Removes what the flare has left, unless it is to end at once or nobody waits for that any longer. Whether the
-    /// pack can be used again.
+    /// Removes what the flare has left, unless an order ends it immediately or nobody waits for it any longer. Returns
+    /// whether the pack can be used again.
     pub(super) async fn clean_up(
         &mut self,
         grouped: bool,
@@ -30,7 +30,7 @@ impl RunningFlare {
         let ended = Instant::now();
         loop {
             tokio::select! {
-                // What is done by now is not late, though all stood still.
+                // A clean-up that is done is not late, even if this process stood still.
                 biased;
                 cleaned = &mut cleaned => return cleaned,
                 Some(order) = orders.recv() => match order {
@@ -43,7 +43,7 @@ impl RunningFlare {
         }
     }
 
-    /// Reports all that is still to be reported. Returns the program's state, and the last lines.
+    /// Reports everything that is still to be reported. Returns the program's state, and the last lines.
     pub(super) fn end(mut self) -> (Outcome, BytesMut) {
         self.hear_rest();
         self.outbox.close_logs();
@@ -75,7 +75,7 @@ impl RunningFlare {
         let lives = self.exited.is_none() && !self.program().is_doomed();
         let reusable = reusable && ended_well && lives;
         if !reusable {
-            // The others that still run on it are not to say that it can be used again.
+            // The other flares that still run on it must not report that it can be used again.
             self.program().doom();
         }
         self.program().attribution.leave(self.drained);
@@ -93,23 +93,25 @@ impl RunningFlare {
         (Outcome { lane, spent }, last)
     }
 
-    /// Whether all events were about this run, and none came after its end: a program that breaks this may do so again.
+    /// Returns whether all events were about this run, and none came after its end: a program that breaks this may do
+    /// so again.
     fn kept_to_this_run(&mut self) -> bool {
         self.lane.incoming.drain();
         !self.checks.strayed() && self.lane.incoming.is_empty()
     }
 
-    /// The process has ended: hears all that it had to say of this flare, and waits for what it had to say of others.
+    /// Reads what an ended process has still sent about this flare, and waits until the other flares have done the
+    /// same.
     pub(super) async fn drain(&mut self) {
         self.hear_rest();
         self.drained = true;
         let attribution = &self.program().attribution;
         attribution.note_drained();
-        // Whoever does not read in time has its client to blame.
+        // If another flare does not read in time, its client is to blame.
         let _ = tokio::time::timeout(limits::SETTLE, attribution.all_drained()).await;
     }
 
-    /// It is not too late for what was said and not looked at since.
+    /// Reads what was sent and has not been read since.
     fn hear_rest(&mut self) {
         if let Some(pipes) = self.lane.pipes() {
             pipes.finish();
@@ -121,7 +123,7 @@ impl RunningFlare {
         }
     }
 
-    /// Why the process ended, for each worker that had not, and for the pack.
+    /// Returns why the process ended, for each worker that had not ended, and for the pack.
     fn post_mortem(&mut self) -> (Vec<(u32, Failure)>, Failure) {
         let other = self.program().attribution.other_than(self.run);
         if let Some(reason) = &self.reason
@@ -152,12 +154,12 @@ impl RunningFlare {
         (failures, self.reason.clone().unwrap_or(cause))
     }
 
-    /// What ended the process. One that had announced its end and had to be helped along ended as
-    /// it said: that it was killed is the runtime's own doing.
+    /// Returns what ended the process. One that had announced its end and had to be killed ended as announced, as the
+    /// kill was the runtime's own doing.
     fn how_it_died(&self, announced: Option<Option<i32>>) -> ProcessEnd {
         let status = self.exited.as_ref().and_then(|exited| exited.status);
         let killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
-        // Where another flare's call announced it, that one's has seen to it.
+        // If a call of another flare announced it, that flare did the killing.
         let helped = self.killed || self.tracker.dying().is_none();
         match announced {
             Some(Some(signal)) if helped && killed => {

@@ -9,7 +9,8 @@
 //!    └──process died──────────────────────────────────────▶ dead ─┘
 //! ```
 //!
-//! Others may run on the same program, each on a lane of its own: to kill it ends them as well, and so does its death.
+//! Other flares may run on the same program, each on its own lane: killing the program ends them as well, and so does
+//! its death.
 
 mod ending;
 mod outbox;
@@ -37,35 +38,36 @@ use crate::violation::ProtocolViolation;
 use outbox::Outbox;
 use timers::{Due, FOREVER, Timers};
 
-/// What the runtime's callers may ask of a running flare.
+/// An order of the runtime's callers to a running flare.
 #[derive(Debug)]
 pub(crate) enum Order {
     Start(Vec<String>),
     Abort(Failure),
-    /// It may run for this long from now on.
+    /// The flare may run for this long from now on.
     Renew(Duration),
-    /// The runtime was told to end, and its pack with it.
+    /// The runtime is being shut down, and its pack with it.
     Leave,
 }
 
-/// How a flare left its program.
+/// The state in which a flare left its program.
 pub(crate) struct Outcome {
-    /// It stays open: were it closed, the program would end, and the others that run on it as well.
+    /// The lane stays open: closing it would end the program, and the other flares that run on it.
     pub(crate) lane: Box<Lane>,
-    /// Why the program is of no use for another flare, unless it is.
+    /// Why the program cannot run another flare, if so.
     pub(crate) spent: Option<NotReusable>,
 }
 
 /// A flare's admission to its program.
 pub(crate) trait Admission {
-    /// The flare has ended well. Whether it is the last one here: then no other begins until it is settled.
+    /// Records that the flare has ended well. Returns whether it is the last one here: then no other begins until it is
+    /// settled.
     fn leave(&self) -> bool;
-    /// The flare is over, and has left the program in this state.
+    /// Records that the flare is over, and has left the program in this state.
     fn settle(self, outcome: Outcome);
 }
 
-/// Runs a flare, as the run of this number, with others beside it or `alone`. Its events go to `client` line by line;
-/// its admission is settled before the last line leaves, so that a client may come back at once.
+/// Runs a flare as the run of this number, beside others or `alone`. Its events go to `client` line by line; its
+/// admission is settled before the last line is sent, so that a client can return immediately.
 pub(crate) async fn run(
     lane: Box<Lane>,
     alone: bool,
@@ -93,7 +95,7 @@ pub(crate) async fn run(
     let (outcome, last) = flare.end();
     admission.settle(outcome);
     if !last.is_empty() {
-        // However long that takes: outputs wait until they are stored, and one who has gone ends it. Nothing else
+        // This may take any time: outputs wait until they are stored, and a client that hangs up ends it. Nothing else
         // depends on it.
         let _ = client.send(last.freeze()).await;
     }
@@ -102,30 +104,30 @@ pub(crate) async fn run(
 struct RunningFlare {
     lane: Box<Lane>,
     run: u64,
-    /// Whose output comes through the pipes: that of the only worker, where a launcher leaves it to them and no other
-    /// flare can be beside it.
+    /// The worker whose output comes through the pipes: the only one, if a launcher uses the pipes for it and no other
+    /// flare can run beside it.
     speaker: Option<u32>,
     checks: Checks,
     tracker: Tracker,
     outbox: Outbox,
     timers: Timers,
-    /// Why the flare is being ended from here, if it is.
+    /// Why the runtime is ending the flare, if it is.
     reason: Option<Failure>,
     killed: bool,
-    /// Killed because the runtime ends, for which nobody here is to blame.
+    /// Whether it was killed because the runtime is being shut down, for which no worker is to blame.
     leaving: bool,
     control_open: bool,
     exited: Option<Exited>,
-    /// Of the program's end the others need not wait for anything from here.
+    /// Whether everything that the program sent to this flare before its end has been read.
     drained: bool,
-    /// The program's own word that the pack has ended.
+    /// The program's report that the pack has ended.
     said: Option<End>,
 }
 
-/// What a flare goes on with, but for orders and time.
+/// The next thing that a flare handles, apart from orders and timers.
 enum Next<'a> {
     Event(LaneEvent),
-    /// The client takes some of what there is for it.
+    /// The client has room for pending lines.
     Room(mpsc::Permit<'a, Bytes>),
     /// The client has hung up.
     Gone,
@@ -143,7 +145,7 @@ impl RunningFlare {
         let speaks = program.is_launched() && !program.is_shared() && pack.pack_size() == 1;
         let mut timers = Timers::new(pack);
         if !alone {
-            // The others may keep it from joining for as long as they compute, which is no fault of a start.
+            // The other flares may keep it from joining for as long as they compute, which is not a failed start.
             timers.joined();
         }
         Self {
@@ -164,17 +166,17 @@ impl RunningFlare {
         }
     }
 
-    /// Runs until the program said that the pack has ended, or its process has.
+    /// Runs until the program has reported the end of the pack, or its process has ended.
     async fn drive(&mut self, orders: &mut mpsc::Receiver<Order>, client: &mpsc::Sender<Bytes>) {
         let mut client_here = true;
         while self.said.is_none() && !self.is_dead() {
-            // A slow client slows the program down, but never its end.
+            // A slow client slows the program down, but never delays its end.
             let read =
                 self.control_open && (self.killed || self.outbox.waiting() < limits::PENDING);
             let alive = self.exited.is_none();
             let timer = self.next_timer();
             let due = (self.outbox.leaves_at()).is_some_and(|at| at <= Instant::now());
-            // Any of these: a program that never pauses keeps nobody else from being heard.
+            // Picks one at random if several are ready: a program that never pauses cannot starve the others.
             let next = async {
                 tokio::select! {
                     event = self.lane.next_event(read, alive) => Next::Event(event),
@@ -232,7 +234,7 @@ impl RunningFlare {
         self.log_output();
     }
 
-    /// Reads what has come, up to the pack's end: nothing that follows is about this flare.
+    /// Reads the events that have arrived, up to the pack's end: nothing that follows is about this flare.
     fn read_frames(&mut self) {
         while self.said.is_none() {
             let heard = match self.lane.incoming.next() {
@@ -250,7 +252,7 @@ impl RunningFlare {
         }
     }
 
-    /// The error says that the event cannot be true.
+    /// Handles an event. The error is why it cannot be true.
     fn see(&mut self, event: ProgramEvent) -> Result<(), ProtocolViolation> {
         let event = match event {
             ProgramEvent::Pack(event) => event,
@@ -294,7 +296,7 @@ impl RunningFlare {
         }
         self.outbox.put(&event);
         if let PackEvent::WorkerFailed { error, .. } = event {
-            // The others learn of it inside the program; this is for those who do not listen.
+            // The other workers are notified inside the program; this is for those that do not react.
             self.blame(error);
             self.timers.kill_within(limits::GRACE);
         }
@@ -325,7 +327,7 @@ impl RunningFlare {
         self.timers.kill_within(limits::GRACE);
     }
 
-    /// The first reason counts.
+    /// Records why the flare is being ended, and that the program cannot be used again. The first reason counts.
     fn blame(&mut self, failure: Failure) {
         let reason = failure.unless_overdue(self.timers.is_overdue());
         self.reason.get_or_insert(reason);
@@ -343,7 +345,7 @@ impl RunningFlare {
         self.kill_program();
     }
 
-    /// Ends all that run on the program, which the others are told.
+    /// Kills the program, and so ends all flares on it. The cause is recorded for the others.
     fn kill_program(&mut self) {
         self.killed = true;
         let cause = ExitCause::Killed(deed(self.reason.as_ref()));
@@ -366,12 +368,12 @@ impl RunningFlare {
         moments.min().unwrap_or(never)
     }
 
-    /// `read`: what the program says may be heard.
+    /// Handles a timer that is due. `read` is whether events of the program may be read.
     fn tick(&mut self, read: bool) {
         if self.killed || self.timers.due(self.reason.is_some()).is_none() {
             return;
         }
-        // What has come by now is not late, though the event loop has not looked since all stood still.
+        // Events that have arrived are not late, even if all stood still and the event loop has not polled since.
         if read {
             self.lane.incoming.drain();
             self.read_frames();
@@ -382,7 +384,7 @@ impl RunningFlare {
         match self.timers.due(self.reason.is_some()) {
             None => {}
             Some(Due::Kill) => {
-                // Packs are told their time one after the other: this one's may be up only now.
+                // Packs reach their deadlines one after the other: this one's may have passed only now.
                 if let Some(reason) = self.reason.take() {
                     self.blame(reason);
                 }
@@ -401,7 +403,7 @@ impl RunningFlare {
         }
     }
 
-    /// Whether the process has ended and everything it said has been heard.
+    /// Returns whether the process has ended, and everything it sent has been read or is no longer waited for.
     fn is_dead(&self) -> bool {
         let Some(exited) = &self.exited else {
             return false;
@@ -412,7 +414,7 @@ impl RunningFlare {
     }
 }
 
-/// What a call did that its program had to be killed for, after "another call in it".
+/// Returns what a call did for which its program had to be killed, as it follows "another call in it".
 fn deed(reason: Option<&Failure>) -> &'static str {
     match reason.map(|reason| reason.kind) {
         Some(FailureKind::Timeout) => "did not end in time",

@@ -1,4 +1,4 @@
-//! What is on its way to the client: the events of a flare as lines, gathered for a moment.
+//! The events of a flare on their way to the client, as lines that are gathered for a moment.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use crate::limits;
 use crate::log_buffer::LogBuffer;
 use crate::output;
 
-/// Events and lines of logs that wait to leave.
+/// Events and lines of logs that wait to be sent.
 pub(super) struct Outbox {
     log: LogBuffer,
     pending: BytesMut,
-    /// When what is pending leaves.
+    /// When the pending lines are to be sent.
     leaves_at: Option<Instant>,
-    /// How long the word that workers have begun may wait for that of their end.
+    /// How long events about the beginning of workers may wait for those about their end.
     start_waits: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Outbox {
             log: LogBuffer::new(run.workers(), run.log_limit()),
             pending: BytesMut::new(),
             leaves_at: None,
-            // Nobody waits for the only pack of a flare to come up.
+            // Nobody waits for the only pack of a flare to become ready.
             start_waits: match run.autostart {
                 true => limits::TOGETHER,
                 false => Duration::ZERO,
@@ -35,12 +35,12 @@ impl Outbox {
         }
     }
 
-    /// Bytes that wait.
+    /// Returns how many bytes wait.
     pub(super) fn waiting(&self) -> usize {
         self.pending.len() + self.log.waiting()
     }
 
-    /// When what waits leaves.
+    /// Returns when the pending lines are to be sent.
     pub(super) fn leaves_at(&self) -> Option<Instant> {
         self.leaves_at
     }
@@ -56,7 +56,7 @@ impl Outbox {
         self.leave_within(limits::GATHERING);
     }
 
-    /// An event that is no line of a log. A worker's end comes after what it has said.
+    /// Adds an event that is not a line of a log. A worker's end comes after its lines.
     pub(super) fn put(&mut self, event: &PackEvent) {
         if let PackEvent::WorkerSucceeded { worker, .. } | PackEvent::WorkerFailed { worker, .. } =
             event
@@ -74,14 +74,14 @@ impl Outbox {
         }
     }
 
-    /// All that is there.
+    /// Takes everything that waits.
     pub(super) fn take(&mut self) -> BytesMut {
         self.gather();
         self.leaves_at = None;
         self.pending.split()
     }
 
-    /// Nothing more will be said.
+    /// Closes the logs, as no more lines will come.
     pub(super) fn close_logs(&mut self) {
         self.log.close();
         self.gather();
@@ -96,7 +96,7 @@ impl Outbox {
         self.write(event, self.longest_wait(event));
     }
 
-    /// Adds an event to those that are to leave, within `wait`.
+    /// Adds an event to the pending ones, to be sent within `wait`.
     fn write(&mut self, event: &impl Serialize, wait: Duration) {
         let start = self.pending.len();
         // Events are plain data, which always has a JSON form.
@@ -114,7 +114,7 @@ impl Outbox {
         self.leave_within(wait);
     }
 
-    /// Pending events leave within this time, or at once if there are many.
+    /// Has the pending events sent within this time, or immediately if there are many.
     fn leave_within(&mut self, wait: Duration) {
         if self.waiting() == 0 {
             return;
@@ -126,8 +126,8 @@ impl Outbox {
         self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    /// How long an event may wait for others to leave with. A program may log and mark phases all the
-    /// time; each line by itself would cost whoever reads them more than the program's own work.
+    /// Returns how long an event may wait to be sent together with others. A program may log and mark phases all the
+    /// time; sending each line separately would cost its readers more than the program's own work.
     fn longest_wait(&self, event: &PackEvent) -> Duration {
         match event {
             PackEvent::Log { .. } | PackEvent::Phase { .. } => limits::GATHERING,

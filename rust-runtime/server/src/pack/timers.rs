@@ -1,4 +1,4 @@
-//! When something becomes of a flare although nothing happens.
+//! The timers of a flare, which act when nothing else happens.
 
 use std::time::Duration;
 
@@ -7,29 +7,29 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// The moments a flare's pack has before it.
+/// The times at which timers of a flare's pack expire.
 #[derive(Debug)]
 pub(super) struct Timers {
     /// When the flare's time is up.
     deadline: Instant,
-    /// Until a program that has not joined the flare is given up.
+    /// How long a program may still take to join the flare.
     ready: Option<Steps>,
-    /// When whoever answers for the flare takes it for dead, unless they are heard of before.
+    /// When the lease ends, unless it is renewed before, and the invoker counts as lost.
     lease: Option<Instant>,
     /// When the program is killed if it has not ended by itself.
     kill: Option<Instant>,
 }
 
-/// What has become due.
+/// A timer that has expired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// The program had its time to end.
+    /// The program has not ended in the time it was given.
     Kill,
     /// The flare's lease has ended.
     Lapsed,
     /// The flare's time is up.
     Overdue,
-    /// The program has not joined the flare.
+    /// The program has not joined the flare in time.
     NotReady,
 }
 
@@ -48,7 +48,7 @@ impl Timers {
         self.deadline <= Instant::now()
     }
 
-    /// The program has joined the flare.
+    /// Records that the program has joined the flare.
     pub(super) fn joined(&mut self) {
         self.ready = None;
     }
@@ -62,13 +62,13 @@ impl Timers {
         self.kill = Some(self.kill.map_or(at, |earlier| earlier.min(at)));
     }
 
-    /// Until when somebody waits to be told how a flare has left its pack that ended at this moment.
+    /// Returns how long anyone waits for the outcome of a clean-up after a flare that ended at this moment.
     pub(super) fn last_word(&self, ended: Instant) -> Instant {
         let due = (self.lease).map_or(self.deadline, |lease| lease.min(self.deadline));
         due.max(ended) + limits::OVERTIME
     }
 
-    /// The next moment there is. `ending` says that the flare is being ended for some reason.
+    /// Returns when the next timer expires. `ending` is whether the flare is being ended for some reason.
     pub(super) fn next(&self, ending: bool) -> Instant {
         let ready = self.ready.as_ref().map(|steps| steps.next);
         let reasons = [Some(self.deadline), ready].map(|at| at.filter(|_| !ending));
@@ -77,7 +77,7 @@ impl Timers {
         moments.flatten().min().unwrap_or(never)
     }
 
-    /// What the time has come for, the most urgent first.
+    /// Returns which timer has expired, the most urgent one first.
     pub(super) fn due(&mut self, ending: bool) -> Option<Due> {
         let now = Instant::now();
         let over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
@@ -96,8 +96,8 @@ impl Timers {
     }
 }
 
-/// A time in parts, each of which begins when the last one was seen to be over: in all of them this process went on, and
-/// so could others.
+/// A time in parts, each of which begins when the last one was seen to be over: this process was running in all of
+/// them, and so could others.
 #[derive(Debug)]
 struct Steps {
     next: Instant,
@@ -131,7 +131,7 @@ impl Steps {
     }
 }
 
-/// Longer than any flare.
+/// A time longer than any flare runs.
 pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ mod tests {
             last(timers(in_a_minute, Some(ended + second))),
             ended + second
         );
-        // Its time was up, but it has ended well: what takes no time is done.
+        // Its deadline had passed, but it has ended well: a clean-up that takes no time is done.
         assert_eq!(last(timers(ended - second, None)), ended);
     }
 }

@@ -1,4 +1,4 @@
-//! How a call ends that has others beside it, and what these hear of it.
+//! How a call ends while others run in the same program, and how that affects them.
 
 use std::fs;
 use std::time::Duration;

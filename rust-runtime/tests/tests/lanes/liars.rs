@@ -1,4 +1,4 @@
-//! Functions that lay hands on the sockets of the calls beside them.
+//! Functions that tamper with the sockets of concurrent calls.
 
 use std::fs;
 
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::{beside, call, output, staying, waiting};
 use crate::support::{Package, act, end, failure};
 
-/// A whole frame that is no event: `{}`.
+/// A complete frame that is not an event: `{}`.
 const LIE: [u8; 6] = [2, 0, 0, 0, 0x7b, 0x7d];
 
 #[test]
 fn a_breach_of_the_protocol_ends_all_flares_and_blames_no_lane() {
-    // The first one has the first socket.
+    // The first call has the first socket.
     for deed in [
         json!({"act": "lie", "to": 3, "bytes": LIE}),
         json!({"act": "close", "what": 3}),
@@ -31,7 +31,8 @@ fn a_breach_of_the_protocol_ends_all_flares_and_blames_no_lane() {
     }
 }
 
-/// The first two calls have the sockets 3 and 5: what is done to the next one is nobody's.
+/// The first two calls have the sockets 3 and 5. The deed is done to the next one, which belongs to
+/// no call.
 #[track_caller]
 fn is_found_before_its_next_call(done: Value) {
     let runtime = beside(3);

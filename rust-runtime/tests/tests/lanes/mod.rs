@@ -1,4 +1,4 @@
-//! Flares that run on one program at the same time, as calls of a function of Node do.
+//! Flares that run in one program at the same time, as calls of a Node function do.
 
 mod ends;
 mod liars;
@@ -19,7 +19,7 @@ const BESIDE: &str = include_str!("../launchers/beside.js");
 const PYTHON: &str =
     "def main(args):\n    import time\n    time.sleep(args.get('time', 0))\n    return {}";
 
-/// A runtime with a function of which so many calls run at once.
+/// A runtime with a function of which this many calls can run concurrently.
 fn runtime(kind: &str, source: &str, concurrency: usize) -> Runtime {
     with(Runtime::start(), kind, source, concurrency)
 }
@@ -38,14 +38,14 @@ fn beside(concurrency: usize) -> Runtime {
     runtime("nodejs", BESIDE, concurrency)
 }
 
-/// A call with an activation's name.
+/// A call with an activation id.
 fn call(act: Value) -> Run {
     let mut run = Run::new(&[act]);
     run.invocation = json!({"activation_id": run.flare_id});
     run
 }
 
-/// The events of flares that run at the same time.
+/// Returns the events of flares that run at the same time.
 fn all(runtime: &Runtime, runs: &[Run]) -> Vec<Vec<Value>> {
     thread::scope(|scope| {
         let calls: Vec<_> = runs
@@ -56,14 +56,14 @@ fn all(runtime: &Runtime, runs: &[Run]) -> Vec<Vec<Value>> {
     })
 }
 
-/// A call that stays, once it runs.
+/// Starts a call that never ends, and returns once it runs.
 fn staying(runtime: &Runtime) -> Events {
     let mut events = runtime.flare(&call(act("stay")));
     events.until("log");
     events
 }
 
-/// A call that ends once there is this file, when it runs.
+/// Starts a call that ends once a file exists, and returns once it runs.
 fn waiting(runtime: &Runtime, directory: &Package) -> (Events, PathBuf) {
     let file = directory.path().join("go");
     let mut events = runtime.flare(&call(json!({"act": "until", "file": file})));
@@ -81,7 +81,7 @@ fn meeting(calls: usize) -> Vec<Run> {
     (0..calls).map(act).collect()
 }
 
-/// All run in one process, and what each prints is its own.
+/// Checks that all calls run in one process, and that the output of each is logged as its own.
 fn meet(runtime: &Runtime, calls: usize) {
     let runs = meeting(calls);
     let mut processes = BTreeSet::new();
@@ -103,14 +103,14 @@ fn calls_run_at_the_same_time_each_with_a_log_of_its_own() {
     for calls in [8, 1, 5] {
         meet(&runtime, calls);
     }
-    // Long enough for the program to be stopped meanwhile.
+    // Long enough for the idle program to be stopped.
     thread::sleep(Duration::from_millis(400));
     meet(&runtime, 8);
 }
 
 #[test]
 fn as_many_as_there_may_be() {
-    // As many files as a process may have on most machines.
+    // The limit on open files per process on most machines.
     let mut command = Command::new("sh");
     let limited = r#"ulimit -n 1024 && exec "$0" "$@""#;
     command.args([
@@ -182,7 +182,7 @@ fn a_flare_with_other_packs_has_the_program_for_itself() {
     let path = format!("/packs/{}/start", waits.flare_id);
     assert_eq!(runtime.post(&path, &json!({"endpoints": [null]})).0, 204);
     assert_eq!(end(&events.collect::<Vec<_>>())["reusable"], true);
-    // Of several workers one floods: their threads wait for room.
+    // With several workers, one of which floods, their threads wait for room.
     let flood = runtime.act(&[json!({"act": "flood", "of": 1}), act("quiet")]);
     assert_eq!(end(&flood)["reusable"], true, "{:?}", flood.last());
     meet(&runtime, 4);

@@ -1,4 +1,4 @@
-//! What calls print that run at the same time, and whom they keep waiting by it.
+//! The output of concurrent calls, and which of them it blocks.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -85,7 +85,7 @@ fn a_client_that_does_not_read_keeps_no_other_waiting() {
     let began = Instant::now();
     meet(&runtime, 3);
     assert_at_once(began);
-    // It is still there for whoever goes on.
+    // The rest of the output is still available.
     let mut rest = 0;
     let mut buffer = vec![0; 1 << 16];
     while rest < 15 << 20 {

@@ -1,4 +1,4 @@
-// Does what it is told to.
+// Performs the act in its argument.
 const fs = require('fs');
 const path = require('path');
 const { execFileSync, spawn } = require('child_process');

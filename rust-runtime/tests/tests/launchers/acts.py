@@ -1,4 +1,4 @@
-"""Does what it is told to."""
+"""Performs the act in its argument."""
 
 import ctypes
 import os

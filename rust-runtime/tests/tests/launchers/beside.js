@@ -1,4 +1,4 @@
-// Does what it is told to, beside other calls in its process.
+// Performs the act in its argument, concurrently with other calls in its process.
 const fs = require('fs');
 const { EventEmitter } = require('events');
 const { spawnSync } = require('child_process');
@@ -6,7 +6,7 @@ const { spawnSync } = require('child_process');
 const sleep = (time) => new Promise((resolve) => setTimeout(resolve, time));
 
 let inside = [];
-/** Ends when so many are here. */
+/** Resolves once this many calls have come here. */
 const meet = (of) =>
   new Promise((resolve) => {
     inside.push(resolve);
@@ -15,7 +15,7 @@ const meet = (of) =>
     inside = [];
   });
 
-// One for all calls, as a pool of connections is: it calls whoever asked from where the first one did.
+// One for all calls, like a connection pool: the first call starts its timer, which runs all callbacks.
 const pool = new EventEmitter();
 let polling;
 const ask = (back) => {

@@ -1,4 +1,4 @@
-//! What a runtime has said of a flare.
+//! Access to the events of a flare.
 
 use serde_json::Value;
 
@@ -9,7 +9,7 @@ pub fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
         .collect()
 }
 
-/// The failure of a worker, which must have failed exactly once.
+/// Returns the failure of a worker, which must have failed exactly once.
 pub fn failure(events: &[Value], worker: u64) -> Value {
     let failed = named(events, "worker-failed");
     let of: Vec<_> = failed
@@ -20,7 +20,7 @@ pub fn failure(events: &[Value], worker: u64) -> Value {
     of[0]["error"].clone()
 }
 
-/// The last event, which must be the pack's end.
+/// Returns the last event, which must be the pack's end.
 pub fn end(events: &[Value]) -> &Value {
     let last = events.last().unwrap();
     assert_eq!(last["event"], "pack-ended", "{events:?}");

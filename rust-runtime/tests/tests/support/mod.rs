@@ -1,4 +1,4 @@
-//! A runtime as a process of its own, talked to over plain sockets.
+//! A runtime in a separate process, with which tests communicate over plain sockets.
 
 mod events;
 mod packages;
@@ -20,18 +20,18 @@ pub use events::{end, failure, logs, named};
 pub use packages::{Package, acts, exec_of, package_of};
 pub use waits::{assert_at_once, now_micros, process_exists, wait_until_gone};
 
-/// No single answer in these tests may take longer. Only what hangs does: a machine that has much else to do needs half
-/// a minute to unpack a program that was built without optimisation.
+/// The limit for any single response in these tests, which only a hang exceeds: a busy machine needs half a minute to
+/// unpack a program that was built without optimisation.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Runtime {
     child: Child,
     address: String,
     token: Option<&'static str>,
-    /// How long a program may take to its hello, where it is told that.
+    /// The time a program has until its hello, if the runtime is given one.
     patience: Option<Duration>,
     stdout: BufReader<std::process::ChildStdout>,
-    /// Removed after the program that runs in it.
+    /// The package of the running program, removed after the runtime has been killed.
     package: Option<Package>,
 }
 
@@ -40,7 +40,7 @@ impl Runtime {
         Self::start_with(Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")))
     }
 
-    /// One that takes orders only from who knows its token, as this one does.
+    /// A runtime that accepts commands only with its token, which these requests carry.
     pub fn with_token() -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
         command.env("BURST_RUNTIME_TOKEN", "token");
@@ -49,31 +49,31 @@ impl Runtime {
         runtime
     }
 
-    /// Starts with a command that ends in the runtime's own path.
+    /// Starts a runtime with a command that ends in the runtime's path.
     pub fn start_with(command: Command) -> Self {
         Self::serve(command, &[])
     }
 
-    /// One that is not told how long a program may take to report: as OpenWhisk calls it.
+    /// A runtime that is called without a limit for a program's hello, as by OpenWhisk.
     pub fn untold(command: Command) -> Self {
         let mut runtime = Self::start_with(command);
         runtime.patience = None;
         runtime
     }
 
-    /// As before, and gives a program up that does not report within such a time.
+    /// A runtime that gives up on a program that does not send its hello within this time.
     pub fn impatient(command: Command, patience: Duration) -> Self {
         let mut runtime = Self::start_with(command);
         runtime.patience = Some(patience);
         runtime
     }
 
-    /// One within walls of the kernel's, told of them by a line of its standard input.
+    /// A runtime in a sandbox, which is specified by a line of its standard input.
     pub fn sandboxed(mut command: Command, walls: &Value) -> Self {
         Self::launch(command.arg("sandbox"), Some(walls))
     }
 
-    /// As before, with a directory that is its own.
+    /// Starts a runtime with a scratch directory of its own, if given.
     pub fn start_with_scratch(command: Command, scratch: Option<&Path>) -> Self {
         let options = scratch.map(|own| [OsStr::new("--scratch"), own.as_os_str()]);
         Self::serve(command, options.as_ref().map_or(&[], |options| options))
@@ -87,7 +87,7 @@ impl Runtime {
     fn launch(command: &mut Command, first: Option<&Value>) -> Self {
         let mut child = command
             .env("BURST_AUTH", "not for the program")
-            // A trace of a test's program takes longer to make than workers have to return.
+            // Making a stack trace of a test's program takes longer than workers have to return.
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -118,12 +118,12 @@ impl Runtime {
         }
     }
 
-    /// A runtime with the acting program ready.
+    /// A runtime that is ready with the program `acts`.
     pub fn with_acts() -> Self {
         Self::with_acts_and(None)
     }
 
-    /// As before, and with a directory that is its own.
+    /// The same with a scratch directory of its own, if given.
     pub fn with_acts_and(scratch: Option<&Path>) -> Self {
         let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
         let own = scratch.map(|own| ["--scratch".as_ref(), own.as_os_str()]);
@@ -132,7 +132,7 @@ impl Runtime {
         runtime
     }
 
-    /// A runtime with the program ready that says what it is told to.
+    /// A runtime that is ready with the program `liar`.
     pub fn with_liar() -> Self {
         let mut runtime = Self::start();
         runtime.init_with(package_of(env!("CARGO_BIN_EXE_burst-runtime-test-liar")));
@@ -144,12 +144,12 @@ impl Runtime {
         self.hold(package);
     }
 
-    /// Its package is removed after the program that runs in it.
+    /// Keeps a package, which is removed after the runtime has been killed.
     pub fn hold(&mut self, package: Package) {
         self.package = Some(package);
     }
 
-    /// A connection to its port.
+    /// Opens a connection to the runtime's port.
     pub fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -165,7 +165,7 @@ impl Runtime {
         assert_eq!(answer, (200, json!({"ok": true})));
     }
 
-    /// Status and JSON body of a `POST`.
+    /// Sends a `POST` and returns the status and JSON body of the response.
     pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
         self.post_text(path, &body.to_string())
     }
@@ -174,7 +174,7 @@ impl Runtime {
         answer(self.request("POST", path, body))
     }
 
-    /// The text of a good answer, which may be nested too deeply to be read.
+    /// Returns the text of a successful response, which may be nested too deeply to be parsed.
     pub fn text(&self, path: &str, body: &Value) -> String {
         let (status, mut body) = self.request("POST", path, &body.to_string());
         let mut text = String::new();
@@ -187,7 +187,7 @@ impl Runtime {
         answer(self.request("GET", path, ""))
     }
 
-    /// Sends a package to `/init` as it is, and says that it is so long.
+    /// Sends raw bytes of a package to `/init`, declaring this length.
     pub fn send_package(&self, package: &[u8], length: u64) -> (u16, Value) {
         answer(self.send("POST", "/init", "application/octet-stream", length, package))
     }
@@ -209,12 +209,12 @@ impl Runtime {
              Content-Type: {form}\r\n{token}\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
-        // A body that is refused early is not read to its end.
+        // A body that is rejected early is not read to its end.
         let _ = stream.write_all(body);
         Body::begin(BufReader::new(stream))
     }
 
-    /// The path of a call that may start a program, with how long that may take.
+    /// Returns the path of a call that may start a program, with the limit for its hello, if any.
     fn patient(&self, path: &str) -> String {
         let (call, query) = path.split_once('?').unwrap_or((path, ""));
         match self.patience {
@@ -225,12 +225,12 @@ impl Runtime {
         }
     }
 
-    /// Starts a flare and gives its events as they come.
+    /// Starts a flare and returns an iterator over its events as they arrive.
     pub fn flare(&self, run: &Run) -> Events {
         self.flare_at("/packs", run)
     }
 
-    /// Starts a flare by this path and query.
+    /// Starts a flare with this path and query.
     pub fn flare_at(&self, path: &str, run: &Run) -> Events {
         let (status, body) = self.request("POST", path, &run.body().to_string());
         assert_eq!(status, 200);
@@ -241,12 +241,12 @@ impl Runtime {
         }
     }
 
-    /// Runs a flare to its end.
+    /// Runs a flare and returns all of its events.
     pub fn events(&self, run: &Run) -> Vec<Value> {
         self.flare(run).collect()
     }
 
-    /// One worker for each act.
+    /// Runs a flare with one worker for each act.
     pub fn act(&self, acts: &[Value]) -> Vec<Value> {
         self.events(&Run::new(acts))
     }
@@ -260,7 +260,7 @@ impl Runtime {
         assert!(Command::new("kill").arg(id).status().unwrap().success());
     }
 
-    /// The exit code, once it has ended.
+    /// Waits until the runtime has exited, and returns its exit code.
     pub fn wait(&mut self) -> Option<i32> {
         let ended = wait::until("the runtime has ended", wait::SOON, || {
             self.child.try_wait().unwrap()
@@ -272,7 +272,7 @@ impl Runtime {
         let threads = format!("/proc/{}/task", self.id());
         wait::until("no program runs", wait::SOON, || {
             let mut threads = std::fs::read_dir(&threads).unwrap();
-            // A thread that has ended has left its children to another.
+            // If a thread has exited meanwhile, its children belong to another one: look again.
             let none = threads.all(|thread| {
                 std::fs::read_to_string(thread.unwrap().path().join("children"))
                     .is_ok_and(|children| children.is_empty())
@@ -286,7 +286,7 @@ impl Runtime {
         self.child.wait().unwrap();
     }
 
-    /// The next line of the runtime's own output.
+    /// Returns the next line of the runtime's own output.
     pub fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).unwrap();
@@ -301,14 +301,14 @@ impl Drop for Runtime {
     }
 }
 
-/// A response body, chunked or by length.
-/// Status and JSON body of a response.
+/// Returns the status and JSON body of a response.
 fn answer((status, mut body): (u16, Body)) -> (u16, Value) {
     let mut text = String::new();
     body.read_to_string(&mut text).unwrap();
     (status, serde_json::from_str(&text).unwrap_or(Value::Null))
 }
 
+/// A response body, chunked or by length.
 struct Body {
     stream: BufReader<TcpStream>,
     chunked: bool,
@@ -389,7 +389,7 @@ impl Iterator for Events {
                 return None;
             }
             let mut event: Value = serde_json::from_str(&line).unwrap();
-            // An output is put together from its pieces, as whoever reads these events does.
+            // An output is assembled from its pieces, as every reader of these events does.
             let worker = event["worker"].to_string();
             match event["event"].as_str() {
                 Some("output") => {
@@ -436,7 +436,7 @@ impl Run {
             pack_sizes: vec![acts.len()],
             inputs: json!({ "each": acts }),
             secret: "00".repeat(32),
-            // Much longer than patience lasts.
+            // Much longer than `PATIENCE`.
             timeout: Duration::from_secs(600),
             autostart: true,
             group: None,

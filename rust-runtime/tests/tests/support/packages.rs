@@ -7,22 +7,23 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A package directory holding the acting program.
+/// Returns a package directory with the program `acts`.
 pub fn acts() -> Package {
     package_of(env!("CARGO_BIN_EXE_burst-runtime-test-program"))
 }
 
-/// A package directory holding this program.
+/// Returns a package directory with this program.
 pub fn package_of(program: &str) -> Package {
     let package = Package::empty();
     symlink(program, package.path().join("exec")).unwrap();
     package
 }
 
-/// A package directory holding this script, or whatever else it is.
+/// Returns a package directory whose executable has this content, such as a script.
 ///
-/// Another process writes it. Were it open for writing in this one, a process that the test beside starts meanwhile
-/// would have it open as well until it executes, and nobody can execute what is open for writing.
+/// Another process writes it. If this one had it open for writing, a process that a concurrent test starts at that
+/// moment would inherit the descriptor until it executes its program, and a file that is open for writing cannot be
+/// executed.
 pub fn exec_of(bytes: &[u8]) -> Package {
     let package = Package::empty();
     let mut writer = Command::new("sh")

@@ -1,4 +1,4 @@
-//! Waiting for what shows, and what takes no waiting.
+//! Waits for visible effects, and checks that something did not wait.
 
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -7,14 +7,14 @@ use burst_test_servers::wait;
 
 use super::PATIENCE;
 
-/// What is done at once has not waited for the flare's time-out. How long it takes is not asserted: this machine may
-/// have much else to do.
+/// Asserts that something did not wait for the flare's timeout. The limit is generous, because the machine may be
+/// busy.
 pub fn assert_at_once(since: Instant) {
     let took = since.elapsed();
     assert!(took < PATIENCE, "it took {took:?}");
 }
 
-/// Whether a process of this number is there, be it as a zombie.
+/// Whether a process with this id exists, even as a zombie.
 pub fn process_exists(process: u64) -> bool {
     PathBuf::from(format!("/proc/{process}")).exists()
 }

@@ -1,13 +1,13 @@
-//! A work function that calls every operation workers take part in, with values of more than one size, and compares
-//! what each gives with what it must give.
+//! A work function that calls every operation of workers, with values of several sizes, and compares each result with
+//! the expected one.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use burst::{BurstContext, Error, Reducer, Tag};
 
-/// Numbers in each message: some that travel together with others, and some by themselves, on most backends in two
-/// chunks.
+/// How many numbers each message has: small ones that are bundled with others, and large ones that are sent separately,
+/// in two chunks on most backends.
 const LENGTHS: [usize; 2] = [10, 150_000];
 
 fn work(_: BTreeMap<String, u32>, burst: &BurstContext) -> Result<Vec<String>, Error> {
@@ -18,7 +18,7 @@ fn work(_: BTreeMap<String, u32>, burst: &BurstContext) -> Result<Vec<String>, E
     Ok(called)
 }
 
-/// What a worker sends; nobody else sends the same.
+/// The value that a worker sends; no other worker sends the same one.
 fn value(from: u32, to: u32, length: usize) -> Vec<u64> {
     (0..length as u64)
         .map(|place| (u64::from(from) << 40) | (u64::from(to) << 20) | place)
@@ -29,7 +29,7 @@ fn sum(one: Vec<u64>, other: Vec<u64>) -> Vec<u64> {
     one.iter().zip(other).map(|(a, b)| a + b).collect()
 }
 
-/// The sum of what these workers have for this one.
+/// The sum of the values that these workers have for this one.
 fn sum_of(workers: Range<u32>, to: u32, length: usize) -> Vec<u64> {
     workers
         .map(|from| value(from, to, length))
@@ -87,7 +87,7 @@ fn operations(burst: &BurstContext, length: usize) -> Result<Vec<String>, Error>
     check("send", true)?;
     burst.send_tagged(mine(), next, Tag(1))?;
     check("send_tagged", true)?;
-    // What was sent first is taken last.
+    // The message that was sent first is received last.
     let got: Vec<u64> = burst.recv_tagged(last, Tag(1))?;
     check("recv_tagged", got == value(last, 0, length))?;
     let got: Vec<u64> = burst.recv(last)?;

@@ -1,5 +1,5 @@
-//! A work function that notes each of its runs in a file, for the whole-system tests. Its twin in Python, which is an
-//! action only, is in `tests/src/invocations`.
+//! A work function that records each of its runs in a file, for the whole-system tests. Its counterpart in Python,
+//! which is only an action, is in `tests/src/invocations`.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -9,38 +9,38 @@ use std::time::{Duration, Instant};
 
 use burst::{BurstContext, Error};
 
-/// What a worker is given.
+/// A worker's input.
 #[derive(serde::Deserialize)]
 struct Input {
-    /// The invocation's number; of a flare the worker's.
+    /// The invocation's number; in a flare, the worker's.
     n: u64,
-    /// Where runs are noted.
+    /// The file in which runs are recorded.
     runs: PathBuf,
-    /// How long it takes.
+    /// How long it runs, in milliseconds.
     millis: u64,
-    /// It takes less when this file is there.
+    /// A file whose appearance ends it earlier.
     until: Option<PathBuf>,
-    /// It then fails by saying this.
+    /// Makes it fail with this message at the end.
     fail: Option<String>,
-    /// So many letters are put out, too.
+    /// How many letters it puts out in addition.
     #[serde(default)]
     letters: usize,
 }
 
-/// What it gives back.
+/// A worker's output.
 #[derive(serde::Serialize)]
 struct Output {
     n: u64,
-    /// Of all workers' numbers.
+    /// The sum of all workers' numbers.
     sum: u64,
     letters: String,
 }
 
 fn work(input: Input, burst: &BurstContext) -> Result<Output, Error> {
     let mut runs = OpenOptions::new().append(true).open(&input.runs)?;
-    // In one call, as others write there, too.
+    // In one call, as others write to the file, too.
     runs.write_all(format!("rust {}\n", input.n).as_bytes())?;
-    // Nobody fails before everybody has begun.
+    // No worker fails before all have begun.
     burst.barrier()?;
     hold(Duration::from_millis(input.millis), input.until.as_deref());
     if let Some(reason) = input.fail {

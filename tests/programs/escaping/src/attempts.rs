@@ -1,4 +1,4 @@
-//! What a container must refuse, one function for each attempt.
+//! Attempts that a container must refuse, one function each.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -113,7 +113,7 @@ const ALL: &[Attempt] = &[
     ("stop the runtime", || unimpressed(Signal::STOP)),
 ];
 
-/// The kind of error each attempt met; none where it succeeded.
+/// The kind of error that each attempt met; none if it succeeded.
 pub fn all() -> BTreeMap<&'static str, Option<String>> {
     let refused =
         |attempt: fn() -> io::Result<()>| attempt().err().map(|e| format!("{:?}", e.kind()));
@@ -122,7 +122,7 @@ pub fn all() -> BTreeMap<&'static str, Option<String>> {
         .collect()
 }
 
-/// To write, which nobody then does.
+/// Opens a file for writing, without writing to it.
 fn open(path: impl AsRef<Path>) -> io::Result<()> {
     OpenOptions::new().write(true).open(path).map(drop)
 }
@@ -133,7 +133,7 @@ fn open_raw(family: AddressFamily, protocol: Option<Protocol>) -> io::Result<()>
 }
 
 fn write(path: &str) -> io::Result<()> {
-    // Not truncated, should it be there and open.
+    // Not truncated, in case it exists and can be opened.
     OpenOptions::new()
         .append(true)
         .create(true)
@@ -158,7 +158,7 @@ fn take_capability() -> io::Result<()> {
 }
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
-    // SAFETY: none of the flags used here parts the threads' descriptors.
+    // SAFETY: none of the flags used here separates the threads' descriptors.
     Ok(unsafe { unshare_unsafe(flags) }?)
 }
 
@@ -174,7 +174,7 @@ fn find_disk() -> io::Result<()> {
     disk.map(drop).ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// In the first or the second version of control groups.
+/// In version 1 or version 2 of control groups.
 fn raise_limits() -> io::Result<()> {
     let files = ["memory/memory.limit_in_bytes", "memory.max"];
     let path = files.map(|file| Path::new("/sys/fs/cgroup").join(file));
@@ -183,7 +183,7 @@ fn raise_limits() -> io::Result<()> {
     open(path)
 }
 
-/// Those that are neither the runtime nor this program.
+/// Looks for processes other than the runtime and this program.
 fn see_processes() -> io::Result<()> {
     let own = [1, std::process::id()];
     let other = (fs::read_dir("/proc")?.flatten())
@@ -192,7 +192,7 @@ fn see_processes() -> io::Result<()> {
     other.map(drop).ok_or(io::ErrorKind::NotFound.into())
 }
 
-/// The signal is taken from this user, but does nothing to the first process of a container.
+/// This user may send the signal, but the first process of a container ignores it.
 fn unimpressed(signal: Signal) -> io::Result<()> {
     kill_process(Pid::INIT, signal)?;
     let stat = fs::read_to_string("/proc/1/stat")?;

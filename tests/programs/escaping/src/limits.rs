@@ -1,4 +1,4 @@
-//! Taking more than one's share, until it is refused.
+//! Takes more than its share, until it is refused.
 
 use std::fs::{self, File};
 use std::hint::spin_loop;
@@ -11,17 +11,17 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
-/// Far beyond what any pack may have.
+/// Far beyond what any pack can have.
 const ENOUGH_THREADS: u32 = 4096;
 const ENOUGH_BYTES: u64 = 1 << 30;
 
-/// What was taken, and the kind of error that ended it; none if nothing did.
+/// The amount that was taken, and the kind of error that ended it; none if nothing did.
 #[derive(Serialize)]
 pub struct Taken {
     threads: (u32, Option<String>),
     scratch: (u64, Option<String>),
     shared: (u64, Option<String>),
-    /// Seconds of processor time per second, of more threads than the pack has processors.
+    /// Seconds of processor time per second, with more threads than the pack has processors.
     processors: f64,
 }
 
@@ -38,7 +38,7 @@ fn kind(error: io::Error) -> String {
     format!("{:?}", error.kind())
 }
 
-/// Threads count like processes.
+/// Threads are counted like processes.
 fn start_threads() -> (u32, Option<String>) {
     let released = Arc::new((Mutex::new(false), Condvar::new()));
     let mut threads = Vec::new();
@@ -75,12 +75,12 @@ fn fill(path: &str) -> io::Result<(u64, Option<String>)> {
             Err(error) => refused = Some(kind(error)),
         }
     }
-    // It is memory, which the next attempt needs.
+    // The file is in memory, which the next attempt needs.
     fs::remove_file(path)?;
     Ok((written, refused))
 }
 
-/// For twenty periods of the kernel's accounts.
+/// Lasts for twenty periods of the kernel's accounting.
 fn spin() -> io::Result<f64> {
     let threads = thread::available_parallelism()?.get() * 2;
     let over = AtomicBool::new(false);

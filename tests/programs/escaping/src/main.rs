@@ -1,5 +1,5 @@
-//! A work function that tries to break out of its container and says what came of each attempt. Every attempt is made
-//! such that it harms nobody if it succeeds.
+//! A work function that tries to break out of its container and reports the outcome of each attempt. Every attempt is
+//! made in a way that does no harm if it succeeds.
 
 mod attempts;
 mod limits;
@@ -15,36 +15,36 @@ use burst::{BurstContext, Error};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// With this argument the program only says who it is.
+/// With this argument the program only prints its user.
 const WHO: &str = "who";
-/// With this one it does nothing for ever.
+/// With this argument it waits for ever.
 const WAIT: &str = "wait";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "try")]
 enum Input {
-    /// All that a container must refuse.
+    /// Tries everything that a container must refuse.
     Everything {
-        /// A copy of this program that belongs to somebody else and has its set-user-id bit.
+        /// A copy of this program that belongs to another user and has its set-user-ID bit set.
         setuid: Option<PathBuf>,
     },
-    /// To take more than the container's share of what the machine has.
+    /// Tries to take more than the container's share of the machine.
     Limits,
-    /// To stay where it is, for others to reach.
+    /// Stays, so that others can try to reach it.
     Stay,
-    /// To reach its peers, and these.
+    /// Tries to reach its peers and these addresses.
     Visit { others: Vec<SocketAddr> },
-    /// To end the runtime, which runs as the same user.
+    /// Ends the runtime, which runs as the same user.
     EndRuntime,
-    /// To take all that the kernel gives a user, and keep it.
+    /// Takes everything that the kernel grants a user, and keeps it.
     Exhaust,
-    /// To have a little of that.
+    /// Uses a little of that.
     Need,
-    /// To use memory.
+    /// Uses memory.
     Touch { mebibytes: usize },
-    /// To leave what outlives the flare.
+    /// Leaves things that outlive the flare.
     Leave,
-    /// To find what others have left.
+    /// Looks for things that others have left.
     Look,
 }
 
@@ -61,11 +61,11 @@ enum Report {
 
 #[derive(Serialize)]
 struct Everything {
-    /// The kind of error each attempt met; none if it succeeded.
+    /// The kind of error that each attempt met; none if it succeeded.
     attempts: BTreeMap<&'static str, Option<String>>,
-    /// Who this is.
+    /// The user of this process.
     user: u32,
-    /// Who the set-user-id copy said it was.
+    /// The user that the set-user-ID copy printed.
     setuid: Option<String>,
 }
 

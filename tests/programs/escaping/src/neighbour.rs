@@ -1,4 +1,4 @@
-//! What packs of one machine share: taking all of it, and needing some.
+//! Resources that packs of one machine share: takes all of them, or needs some.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,13 +11,14 @@ use serde::Serialize;
 
 use crate::WAIT;
 
-/// So many watches each epoll has: few descriptors make many.
+/// The number of watches of each epoll: a few descriptors make many watches.
 const WATCHED: usize = 4000;
 
-/// A user may have 1024 of full size.
+/// A user can have 1024 of full size.
 const PIPES: usize = 1100;
 
-/// Takes what the kernel counts by user until it is refused, says so, and keeps it for ever.
+/// Takes the resources that the kernel counts per user until it is refused, reports that, and keeps
+/// them for ever.
 pub fn exhaust() -> io::Result<()> {
     let events = (0..WATCHED)
         .map(|_| eventfd(0, EventfdFlags::CLOEXEC))
@@ -63,17 +64,17 @@ fn watch(epoll: &OwnedFd, event: &OwnedFd) -> rustix::io::Result<()> {
     )
 }
 
-/// Needs a little of each.
+/// Needs a little of each resource.
 pub fn need() -> io::Result<()> {
     let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     watch(&epoll, &eventfd(0, EventfdFlags::CLOEXEC)?)?;
     inotify::init(inotify::CreateFlags::CLOEXEC)?;
     let (_reader, mut writer) = io::pipe()?;
-    // More than what pipes have whose user has too many.
+    // More than the capacity of a pipe whose user has too many.
     writer.write_all(&[1; 16 << 10])
 }
 
-/// Touches so much memory.
+/// Touches this much memory.
 pub fn touch(mebibytes: usize) -> usize {
     std::hint::black_box(vec![1_u8; mebibytes << 20]).len()
 }
@@ -93,7 +94,7 @@ pub fn leave() -> io::Result<()> {
     waiting.spawn().map(drop)
 }
 
-/// What is there of others.
+/// Leftovers of others.
 #[derive(Serialize)]
 pub struct Found {
     files: Vec<String>,
@@ -112,7 +113,7 @@ pub fn look() -> io::Result<Found> {
     let others = processes
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|process| !own.contains(process))
-        // One that has ended is nobody's until its parent asks for it.
+        // A process that has ended is no leftover, although its parent has not reaped it yet.
         .filter(|process| {
             fs::read(format!("/proc/{process}/cmdline")).is_ok_and(|it| !it.is_empty())
         });

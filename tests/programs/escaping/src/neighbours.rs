@@ -1,4 +1,4 @@
-//! Whom a worker reaches: the packs of its own flare, and whoever it is told of.
+//! The addresses that a worker can reach: the packs of its own flare, and those it is given.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -9,26 +9,26 @@ use std::time::Duration;
 use burst::{BurstContext, Error};
 use serde::Serialize;
 
-/// Enough for a neighbour on a busy machine; who is kept from it may have to wait so long for nothing.
+/// Enough for a neighbour on a busy machine; a blocked connection may take this long to fail.
 const PATIENCE: Duration = Duration::from_secs(4);
-/// For who has been reached to hang up.
+/// The limit for the other side to close the connection.
 const ANSWER: Duration = Duration::from_secs(60);
-/// Where runtimes take their orders.
+/// The port on which runtimes accept requests.
 const CONTROL: u16 = 8080;
 
-/// The kind of error at each address; none if it was reached.
+/// The kind of error at each address; none if it connected.
 type Errors = BTreeMap<SocketAddr, Option<String>>;
 
 #[derive(Serialize)]
 pub struct Reached {
-    /// Ports of workers in other packs of this flare.
+    /// The ports of workers in other packs of this flare.
     peers: Errors,
-    /// Of the runtimes of those packs.
+    /// The ports of those packs' runtimes.
     runtimes: Errors,
     others: Errors,
 }
 
-/// Says where it is, and stays there.
+/// Prints its address, and stays there.
 pub fn stay<T>() -> Result<T, Error> {
     let (listener, address) = listen()?;
     println!("listening on {address}");
@@ -48,7 +48,7 @@ pub fn visit(others: &[SocketAddr], burst: &BurstContext) -> Result<Reached, Err
     let runtimes: Vec<_> = (peers.iter())
         .map(|peer| SocketAddr::new(peer.ip(), CONTROL))
         .collect();
-    // At all of them at once: who is kept from them waits once.
+    // All of them at the same time, so that blocked connections time out together.
     let errors = knock(&[&peers[..], &runtimes[..], others].concat());
     let of = |addresses: &[SocketAddr]| -> Errors {
         let found = addresses.iter().filter_map(|at| errors.get_key_value(at));
@@ -59,19 +59,19 @@ pub fn visit(others: &[SocketAddr], burst: &BurstContext) -> Result<Reached, Err
         runtimes: of(&runtimes),
         others: of(others),
     };
-    // Nobody leaves while others may knock.
+    // No worker leaves while others may still connect.
     burst.barrier()?;
     Ok(reached)
 }
 
-/// On a port of this pack's.
+/// Listens on a port of this pack.
 fn listen() -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind("0.0.0.0:0")?;
     let port = listener.local_addr()?.port();
     Ok((listener, SocketAddr::new(own_address()?, port)))
 }
 
-/// That from which anything else would be spoken to; the pack's own alone where there is no way to anybody.
+/// The source address of connections to others; the loopback address if no route exists.
 fn own_address() -> io::Result<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     match socket.connect("192.0.2.1:9") {
@@ -102,11 +102,11 @@ fn knock(addresses: &[SocketAddr]) -> Errors {
     })
 }
 
-/// Somebody is there who hears that nothing more is to come, and ends, too: what accepts in his place may only then find
-/// out that it must not.
+/// Connects, and checks that the peer sees the end of the stream and closes, too: a relay that accepts on its behalf
+/// may only then find out that it is not allowed to.
 fn meet(at: SocketAddr) -> io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
-    // Where nobody listens the kernel may ask from that very port, and connect one with oneself.
+    // If nobody listens, the kernel may choose that very port as the source, and connect the socket with itself.
     if stream.local_addr()? == at {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }

@@ -1,4 +1,4 @@
-//! The bad deeds.
+//! The harmful deeds.
 
 use std::fs::OpenOptions;
 use std::hint::black_box;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use burst::Error;
 
-/// What a worker does.
+/// The deeds of a worker.
 #[derive(Debug, Clone, Copy, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum How {
@@ -23,28 +23,28 @@ pub enum How {
     Abort,
     /// Ends the process.
     Exit,
-    /// Reads from where nothing is.
+    /// Reads an invalid address.
     Segfault,
     /// Never returns and never calls anything.
     Loop,
-    /// Never returns either, and leaves the processor to others meanwhile.
+    /// Never returns either, but does not use the processor.
     Stall,
-    /// Takes memory until it is stopped.
+    /// Allocates memory until it is stopped.
     EatMemory,
     /// Reads the memory map and the environment of the process above it, and fails if it can.
     Snoop,
-    /// Makes a file, and fails if it was not there yet.
+    /// Creates a file, and fails if it did not exist yet.
     FailOnce,
-    /// Says how often it was called on its group, and in which process.
+    /// Returns how often it was called on its group, and its process.
     Count,
-    /// Says which environment variables it has, by a hash of each, and which process it is.
+    /// Returns a hash of each environment variable, and its process.
     Variables,
 }
 
-/// Does it; comes back only from the harmless ones.
+/// Performs the deed; returns only from the harmless ones.
 pub fn perform(how: How, file: Option<&Path>) -> Result<(), Error> {
     match how {
-        // Returning while the others wait for a message is bad enough.
+        // Returning while the others wait for a message is harmful enough.
         How::Succeed | How::Hold | How::Count | How::Variables => Ok(()),
         How::Error => Err(Error::new("the input says that I must fail")),
         How::Panic => panic_now(),
@@ -65,7 +65,7 @@ fn panic_now() -> ! {
 }
 
 fn segfault() -> ! {
-    // SAFETY: none. The invalid read is the point: the process is to die of it.
+    // SAFETY: none. The invalid read is intended: the process must die of it.
     unsafe {
         black_box(std::ptr::without_provenance::<u8>(8)).read_volatile();
     }
@@ -101,7 +101,7 @@ fn eat_memory() -> ! {
     const MEAL: usize = 16 << 20;
     let mut eaten = Vec::new();
     loop {
-        // Pages count once they are written.
+        // Pages count only once they are written.
         eaten.push(vec![1_u8; MEAL]);
         black_box(&eaten);
         println!("now: eaten {} MiB", (eaten.len() * MEAL) >> 20);

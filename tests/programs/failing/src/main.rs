@@ -1,5 +1,5 @@
 //! A work function whose behaviour its input chooses, for the whole-system tests: one worker does
-//! something bad while the others wait for it in an operation.
+//! something harmful while the others wait for it in an operation.
 
 mod deed;
 
@@ -11,24 +11,24 @@ use burst::{BurstContext, Error};
 
 use crate::deed::How;
 
-/// Written on standard output right before the deed; the tests measure from it.
+/// Written to the standard output right before the deed; the tests measure from it.
 const MARK: &str = "now: ";
 
-/// Bytes each worker hands to all others first, so that the backend has something to forget.
+/// Bytes that each worker first sends to all others, so that the backend has something to clean up.
 const GREETING: usize = 64 * 1024;
 
-/// What every worker is given.
+/// The input of every worker.
 #[derive(serde::Deserialize)]
 struct Input {
-    /// What happens.
+    /// The deed.
     how: How,
-    /// To which worker; none means all of them.
+    /// The worker that does it; all of them if none.
     who: Option<u32>,
     /// How long `hold` lasts.
     millis: Option<u64>,
-    /// A file that `fail-once` makes, and that ends `hold` when it is there.
+    /// A file that `fail-once` creates, and whose existence ends `hold`.
     file: Option<PathBuf>,
-    /// Never read: tests look for its value where it must not be.
+    /// Never read: tests look for its value in places where it must not appear.
     #[allow(dead_code)]
     secret: Option<String>,
 }
@@ -40,7 +40,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<String, Error> {
     burst.phase("act");
     let me = burst.worker_id();
     if input.who.is_some_and(|who| who != me) {
-        // Messages that nobody will take: they are on the backend when the flare ends.
+        // Messages that nobody will receive: they are on the backend when the flare ends.
         burst.send(vec![7_u8; GREETING], input.who.unwrap_or(0))?;
         println!("waiting");
         wait_for(input.who.unwrap_or(0), me, burst)?;
@@ -59,7 +59,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<String, Error> {
     Ok(format!("worker {me} of {}", burst.burst_size()))
 }
 
-/// Blocks in a receive or, every other worker, in a collective that lacks one.
+/// Blocks in a receive or, in every other worker, in a collective that lacks a member.
 fn wait_for(who: u32, me: u32, burst: &BurstContext) -> Result<(), Error> {
     if me.is_multiple_of(2) {
         burst.recv::<Vec<u8>>(who)?;
@@ -69,8 +69,8 @@ fn wait_for(who: u32, me: u32, burst: &BurstContext) -> Result<(), Error> {
     Ok(())
 }
 
-/// The number of the call, after the next worker has been told of it twice: the second message
-/// stays where it is, and must be no later flare's.
+/// Returns the number of the call, after sending it to the next worker twice: the second message is
+/// never received, and no later flare may get it.
 fn count(burst: &BurstContext) -> Result<String, Error> {
     let mut calls = burst.state(|| Ok(0_u32))?;
     *calls += 1;
@@ -78,7 +78,7 @@ fn count(burst: &BurstContext) -> Result<String, Error> {
     let next = (me + 1) % size;
     burst.send(*calls, next)?;
     burst.send(*calls, next)?;
-    // Nobody has left before everybody has sent.
+    // No worker leaves before all have sent.
     burst.barrier()?;
     let told: u32 = burst.recv((me + size - 1) % size)?;
     if told != *calls {
@@ -87,7 +87,8 @@ fn count(burst: &BurstContext) -> Result<String, Error> {
     Ok(format!("{calls} {}", std::process::id()))
 }
 
-/// The process, then a variable in each line. Their values would stand in the platform's database.
+/// Returns the process, then a variable on each line. Hashed, as values would end up in the
+/// platform's database.
 fn variables() -> String {
     let variables = std::env::vars().map(|(name, value)| {
         let mut hasher = DefaultHasher::new();
@@ -97,7 +98,7 @@ fn variables() -> String {
     format!("{}{}", std::process::id(), variables.collect::<String>())
 }
 
-/// Runs for so long, or until the file is there.
+/// Runs for this time, or until the file exists.
 fn hold(time: Duration, until: Option<&Path>) {
     const LOOK: Duration = Duration::from_millis(20);
     let end = Instant::now() + time;

@@ -1,4 +1,4 @@
-//! Methods to RabbitMQ, written as they are on the wire: what a library would not send is sent, too.
+//! Methods for RabbitMQ, written in wire format, so that invalid ones can be sent, too.
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -15,20 +15,21 @@ const METHOD: u8 = 1;
 const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const END: u8 = 0xCE;
-/// The least that a server has to take; it announces more.
+/// The smallest frame size that a server must accept; it announces more.
 const FRAME: usize = 4096;
 /// The server may take a second to refuse a name.
 const PATIENCE: Duration = Duration::from_secs(5);
 const CONNECTION_CLOSE: &[u8] = &[0, 10, 0, 50];
 const CHANNEL_CLOSE: &[u8] = &[0, 20, 0, 40];
 
-/// A connection, logged in.
+/// A connection that is logged in.
 struct Line {
     stream: TcpStream,
 }
 
-/// Methods on each of so many connections, as the flare's user in its virtual host unless the step names another `user`
-/// (with `password`) or `vhost`; what came of each on the last one: `ok`, or why it was refused, or nothing.
+/// Sends methods on each of several connections, as the flare's user in its virtual host unless the step names another
+/// `user` (with `password`) or `vhost`; returns the outcome of each on the last one: `ok`, the reason of the refusal,
+/// or nothing.
 fn amqp(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
     let given = |name: &str, own: &str| match step[name].as_str() {
@@ -96,7 +97,7 @@ impl Line {
         };
         let mut fields = vec![0, 0];
         match word(method, "method") {
-            // Durable, and with neither owner nor end.
+            // Durable, and neither exclusive nor auto-deleted.
             "declare" => {
                 fields.extend(name("queue"));
                 fields.extend([2, 0, 0, 0, 0]);
@@ -118,7 +119,7 @@ impl Line {
                 fields.push(0);
                 self.ask((60, 70), &fields)
             }
-            // What comes of it is never read.
+            // The messages are never read.
             "consume" => {
                 fields.extend(name("queue"));
                 fields.extend([0, 0, 0, 0, 0, 0]);
@@ -133,7 +134,7 @@ impl Line {
                 let announced = method["announced"].as_u64().unwrap_or(bytes);
                 let mut header = vec![0, 60, 0, 0];
                 header.extend(announced.to_be_bytes());
-                // Which outlives the server.
+                // Persistent: it outlives the server.
                 header.extend([0x10, 0, 2]);
                 self.frame(HEADER, 1, &header);
                 let body = vec![b'x'; FRAME - 8];
@@ -160,7 +161,7 @@ impl Line {
         match self.expect() {
             Ok(()) => "ok".to_owned(),
             Err(refused) => {
-                // The next one has a channel again, unless the connection has ended.
+                // The next method has a channel again, unless the connection has ended.
                 self.method(1, (20, 41), &[]);
                 self.method(1, (20, 10), &[0]);
                 let _ = self.expect();
@@ -169,7 +170,7 @@ impl Line {
         }
     }
 
-    /// An answer that is no refusal; the error is the server's reason, or nothing where it says nothing.
+    /// Waits for an answer that is not a refusal; the error is the server's reason, or empty if it gives none.
     fn expect(&mut self) -> Result<(), String> {
         let mut head = [0; 7];
         loop {
@@ -183,7 +184,7 @@ impl Line {
             if ![CONNECTION_CLOSE, CHANNEL_CLOSE].contains(&&payload[..4]) {
                 return Ok(());
             }
-            // A number, and a short text with its length.
+            // A number, and a short text preceded by its length.
             let text = payload.get(7..).unwrap_or_default();
             let text = &text[..text.len().min(usize::from(payload[6]))];
             return Err(String::from_utf8_lossy(text).into_owned());
@@ -210,7 +211,7 @@ impl Line {
         self.write(&frame);
     }
 
-    /// Whether it was taken shows in what comes back.
+    /// Errors are ignored: they show in the answer.
     fn write(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
     }

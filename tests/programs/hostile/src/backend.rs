@@ -1,4 +1,4 @@
-//! What can be said to whatever server carries the flare's messages.
+//! Requests to the server that carries the flare's messages, whatever its kind.
 
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("http", http),
 ];
 
-/// Connections to the server that say what nobody understands. To that of a bucket the flare is told no address.
+/// Opens connections to the server and sends nonsense. For a bucket the flare gets no address, so the step gives one.
 fn noise(player: &mut Player, step: &Value) -> io::Result<Value> {
     let host = match word(step, "to") {
         "" => BackendAddress::of(player)?.host,
@@ -39,8 +39,8 @@ fn noise(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(open_ones.len()))
 }
 
-/// Requests to an address, each as method, path, and user with password where there is one (`OWN` for the flare's);
-/// the status of each answer, 0 where there is none.
+/// Sends requests to an address, each a method, a path and optionally a user with password (`OWN` for the flare's);
+/// returns the status of each answer, 0 if there is none.
 fn http(player: &mut Player, step: &Value) -> io::Result<Value> {
     let mut answers = Vec::new();
     for request in step["requests"].as_array().into_iter().flatten() {
@@ -73,7 +73,7 @@ fn basic(login: &str) -> String {
     format!("Authorization: Basic {}\r\n", STANDARD.encode(login))
 }
 
-/// The status of the answer to a request.
+/// Returns the status of the answer to a request.
 pub fn status(address: &str, request: &[u8]) -> u16 {
     let mut answer = [0; 64];
     let read = open(address).and_then(|mut stream| {

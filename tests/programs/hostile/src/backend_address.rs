@@ -1,4 +1,4 @@
-//! The address of the flare's backend, with its account there.
+//! The address of the flare's backend, including its account there.
 
 use std::io;
 use std::net::TcpStream;
@@ -8,10 +8,10 @@ use crate::player::Player;
 
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// For an answer that is sure to come, by a server with other things to do.
+/// The timeout of an answer that is certain to come, from a busy server.
 pub const ANSWER: Duration = Duration::from_secs(20);
 
-/// The parts of a backend's address, each as it is written there.
+/// The parts of a backend's address, each as written there.
 pub struct BackendAddress {
     pub user: String,
     pub password: String,
@@ -43,7 +43,7 @@ impl BackendAddress {
     }
 }
 
-/// A connection on which nobody is waited for long.
+/// Opens a connection with short timeouts.
 pub fn open(address: &str) -> io::Result<TcpStream> {
     let stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -51,7 +51,7 @@ pub fn open(address: &str) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// A text in which `%2E` stands for a dot.
+/// Decodes percent-encoding: `%2E` stands for a dot.
 pub fn unescaped(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

@@ -8,32 +8,31 @@ use std::os::fd::FromRawFd;
 use burst_protocol::{Timestamp, frame};
 use serde_json::Value;
 
-/// What many frames are sent in.
+/// The block size in which many frames are sent.
 const BLOCK: usize = 64 * 1024;
 
-/// This end of the socket, as long as no step closes it.
+/// This end of the socket, while no step closes it.
 pub struct Control {
     socket: ManuallyDrop<File>,
-    /// The number of the run that events are about, where the runtime gives them numbers.
+    /// The number of the run that events refer to, if the runtime numbers them.
     pub run: Value,
 }
 
 impl Control {
     pub fn inherited() -> Self {
-        // SAFETY: the runtime leaves its socket open as this descriptor; it is never closed through this.
+        // SAFETY: the runtime leaves its socket open as this descriptor; this value never closes it.
         let socket = ManuallyDrop::new(unsafe { File::from_raw_fd(3) });
         let run = Value::Null;
         Self { socket, run }
     }
 
-    /// Sends an event, with the time if it has none.
+    /// Sends an event, adding the time if it has none.
     pub fn say(&mut self, event: &Value) -> io::Result<()> {
         let frame = framed(&self.text(event));
         self.socket.write_all(&frame)
     }
 
-    /// A frame's text: that of an object gets the run and the time, and in that of a string `RUN` becomes the run's
-    /// number.
+    /// Returns a frame's text: an object gets the run and the time; in a string, `RUN` is replaced by the run's number.
     pub fn text(&self, frame: &Value) -> Vec<u8> {
         match frame {
             Value::String(text) => {
@@ -68,19 +67,19 @@ impl Control {
         Ok(())
     }
 
-    /// Sends bytes as they are.
+    /// Sends raw bytes.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.socket.write_all(bytes)
     }
 
-    /// The next command; none at the end.
+    /// Reads the next command; none at the end.
     pub fn read(&mut self) -> io::Result<Option<Value>> {
         let message = frame::read(&mut *self.socket, frame::COMMAND_LIMIT)?;
         Ok(message.map(|it| serde_json::from_slice(&it)).transpose()?)
     }
 }
 
-/// Bytes of a text that can be anything: each character below 256 is one.
+/// The bytes of a text that can encode any bytes: each character below 256 is one.
 pub fn bytes(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap_or_default();
     text.chars().map(|letter| letter as u8).collect()

@@ -1,4 +1,4 @@
-//! Files of every kind, and in every place.
+//! Files of every kind, in every place.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -26,7 +26,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("mark-memory", mark_memory),
 ];
 
-/// A directory by its name.
+/// A directory, by its name in scripts.
 pub fn directory(name: &str) -> PathBuf {
     match name {
         "shared memory" => "/dev/shm".into(),
@@ -35,7 +35,7 @@ pub fn directory(name: &str) -> PathBuf {
     }
 }
 
-/// Appends to any file, which is made where there is none.
+/// Appends to any file, which is created if it does not exist.
 fn write(_: &mut Player, step: &Value) -> io::Result<Value> {
     let mut file = OpenOptions::new()
         .append(true)
@@ -61,7 +61,7 @@ fn many(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(wanted))
 }
 
-/// Directories within each other, deeper than any path is long.
+/// Creates nested directories, deeper than the longest path.
 fn deep(_: &mut Player, step: &Value) -> io::Result<Value> {
     let levels = number(step, "levels", 1000);
     let outside = std::env::current_dir()?;
@@ -76,7 +76,7 @@ fn deep(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A pipe, a socket, and names that are no text.
+/// Creates a pipe, a socket, and files whose names are not text.
 fn strange(_: &mut Player, step: &Value) -> io::Result<Value> {
     let directory = directory(word(step, "in"));
     let pipe = format!("{}\0", directory.join("hostile-pipe").display());
@@ -97,7 +97,7 @@ fn strange(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A directory with something in it that not even its owner may look into.
+/// Creates a directory, with a file in it, that not even its owner may read.
 fn shut(_: &mut Player, step: &Value) -> io::Result<Value> {
     let directory = directory(word(step, "in")).join("hostile-shut");
     fs::create_dir(&directory)?;
@@ -118,14 +118,14 @@ fn link(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Leaves a file beside the program, whatever it takes.
+/// Leaves a file beside the program, changing permissions as needed.
 fn mark_package(_: &mut Player, _: &Value) -> io::Result<Value> {
     let _ = fs::set_permissions(".", fs::Permissions::from_mode(0o755));
     File::create("hostile-marked")?;
     Ok(Value::Null)
 }
 
-/// Writes into the program as it is on the disk.
+/// Writes to the program's file on the disk.
 fn mark_memory(_: &mut Player, _: &Value) -> io::Result<Value> {
     let program = std::env::current_exe()?;
     let _ = fs::set_permissions(&program, fs::Permissions::from_mode(0o755));

@@ -1,4 +1,4 @@
-//! What is said to the runtime, and on the standard streams.
+//! Frames sent to the runtime, and output on the standard streams.
 
 use std::io::{self, Write};
 use std::net::TcpListener;
@@ -26,7 +26,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("exit", |_, step| system::exit(number(step, "code", 0))),
 ];
 
-/// As every program does: it is ready, waits for the others, and starts its workers.
+/// Begins like every program: it is ready, waits for the others, and starts its workers.
 fn begin(player: &mut Player, _: &Value) -> io::Result<Value> {
     let packs = player.flare["packSizes"].as_array().map_or(1, Vec::len);
     let mut endpoint = Value::Null;
@@ -60,7 +60,7 @@ fn begin(player: &mut Player, _: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// As every program does: each worker returns what has been noted, or the step's output, and the pack ends.
+/// Ends like every program: each worker returns the noted outcomes, or the step's output, and the pack ends.
 fn end(player: &mut Player, step: &Value) -> io::Result<Value> {
     let noted = json!({"flare": player.flare["flareId"], "noted": player.noted});
     let output = step.get("output").unwrap_or(&noted);
@@ -73,14 +73,14 @@ fn end(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A frame, or many of it.
+/// Sends a frame, once or many times.
 fn say(player: &mut Player, step: &Value) -> io::Result<Value> {
     let frame = player.control.text(&step["frame"]);
     player.control.repeat(&frame, number(step, "times", 1))?;
     Ok(Value::Null)
 }
 
-/// The beginning of a frame that says to be so long, and so much of it.
+/// Sends the header of a frame with the stated length, and then this many bytes of it.
 fn send(player: &mut Player, step: &Value) -> io::Result<Value> {
     let length = number(step, "length", 0) as u32;
     player.control.send(&length.to_le_bytes())?;
@@ -89,7 +89,7 @@ fn send(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A frame in single bytes.
+/// Sends a frame byte by byte.
 fn trickle(player: &mut Player, step: &Value) -> io::Result<Value> {
     let text = player.control.text(&step["frame"]);
     let mut bytes = (text.len() as u32).to_le_bytes().to_vec();
@@ -101,14 +101,14 @@ fn trickle(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A frame with so many lists within each other at `$` in its text.
+/// Sends a frame with this many nested lists in place of `$` in its text.
 fn nested(player: &mut Player, step: &Value) -> io::Result<Value> {
     let levels = number(step, "levels", 1000) as usize;
     let within = format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     around(player, step, &within)
 }
 
-/// A frame with so many bytes of a letter at `$` in its text.
+/// Sends a frame with this many bytes of a letter in place of `$` in its text.
 fn long(player: &mut Player, step: &Value) -> io::Result<Value> {
     let letter = match word(step, "letter") {
         "" => "x",
@@ -128,7 +128,7 @@ fn around(player: &mut Player, step: &Value, within: &str) -> io::Result<Value> 
     Ok(Value::Null)
 }
 
-/// A text on the standard output, or the standard error, so many times.
+/// Writes a text to the standard output or the standard error, this many times.
 fn print(_: &mut Player, step: &Value) -> io::Result<Value> {
     let text = control::bytes(&step["text"]);
     let mut left = number(step, "times", 1);

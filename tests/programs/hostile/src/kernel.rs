@@ -1,4 +1,4 @@
-//! What the kernel keeps for processes, and counts by who they are.
+//! Resources that the kernel keeps for processes and accounts to their users.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("limits", limits),
 ];
 
-/// One more of something that is never given back.
+/// Takes one more of a resource that is never given back.
 type Taking = fn(usize) -> io::Result<usize>;
 
 const KINDS: &[(&str, Taking)] = &[
@@ -51,7 +51,7 @@ const KINDS: &[(&str, Taking)] = &[
     ("mappings", mapping),
 ];
 
-/// So many of a kind, or until there are no more.
+/// Takes this many of a kind, or all that are available.
 fn take(_: &mut Player, step: &Value) -> io::Result<Value> {
     let what = word(step, "what");
     let (_, one) = (KINDS.iter().find(|(kind, _)| *kind == what))
@@ -60,7 +60,7 @@ fn take(_: &mut Player, step: &Value) -> io::Result<Value> {
     taken(step, |index| one(index).map(drop))
 }
 
-/// How many there were, and what the next one was refused with.
+/// Returns how many were taken, and the error of the next one.
 fn taken(step: &Value, mut one: impl FnMut(usize) -> io::Result<()>) -> io::Result<Value> {
     let limit = number(step, "count", 100_000) as usize;
     let until = Instant::now() + Duration::from_millis(number(step, "millis", 1000));
@@ -75,7 +75,7 @@ fn taken(step: &Value, mut one: impl FnMut(usize) -> io::Result<()>) -> io::Resu
     Ok(json!([limit, null]))
 }
 
-/// As many descriptors as may be had at all.
+/// Raises the limit of descriptors to its maximum.
 fn raise() {
     let mut limit = [0_u64; 2];
     let descriptors = libc::RLIMIT_NOFILE as usize;
@@ -87,7 +87,7 @@ fn raise() {
     let _ = call(libc::SYS_prlimit64, &[0, descriptors, address(&limit)]);
 }
 
-/// Nothing of what this program could have it may have any more.
+/// Sets the program's own limits to zero.
 fn limits(_: &mut Player, _: &Value) -> io::Result<Value> {
     let none = [0_u64; 2];
     for resource in [
@@ -101,7 +101,7 @@ fn limits(_: &mut Player, _: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// With all the room that it may have.
+/// A pipe of the maximum capacity.
 fn pipe(_: usize) -> io::Result<usize> {
     let mut ends = [0_i32; 2];
     call(libc::SYS_pipe2, &[ends.as_mut_ptr() as usize, 0])?;
@@ -141,7 +141,7 @@ fn key(index: usize) -> io::Result<usize> {
     call(libc::SYS_add_key, &arguments)
 }
 
-/// Pages apart, so that the kernel cannot make them one.
+/// Alternating permissions, so that the kernel cannot merge the mappings.
 fn mapping(index: usize) -> io::Result<usize> {
     let rights = match index.is_multiple_of(2) {
         true => libc::PROT_READ,
@@ -154,7 +154,7 @@ fn mapping(index: usize) -> io::Result<usize> {
     )
 }
 
-/// Each of many descriptors watched by each of many others, by epoll; or paths watched by inotify.
+/// Watches each of many descriptors with each of many epolls, or paths with inotify.
 fn watches(_: &mut Player, step: &Value) -> io::Result<Value> {
     raise();
     match word(step, "by") {
@@ -194,7 +194,7 @@ fn watches(_: &mut Player, step: &Value) -> io::Result<Value> {
     }
 }
 
-/// The kernel's own files: there are many, and they are everywhere.
+/// The kernel's own files: they are many, and exist everywhere.
 fn every_path() -> Vec<String> {
     let mut found = Vec::new();
     let mut ahead = vec![std::path::PathBuf::from("/sys/devices"), "/proc/sys".into()];
@@ -209,7 +209,7 @@ fn every_path() -> Vec<String> {
     found
 }
 
-/// Descriptors that are on their way in a socket that nobody reads.
+/// Leaves descriptors in flight in a socket that nobody reads.
 fn in_flight(_: &mut Player, step: &Value) -> io::Result<Value> {
     raise();
     let mut ends = [0_i32; 2];
@@ -262,7 +262,7 @@ fn send_descriptor(socket: i32) -> io::Result<()> {
     .map(drop)
 }
 
-/// Signals that wait for ever as they are blocked.
+/// Queues signals that stay pending for ever, as they are blocked.
 fn pending_signals(_: &mut Player, step: &Value) -> io::Result<Value> {
     const REAL_TIME: usize = 40;
     let blocked = 1_u64 << (REAL_TIME - 1);

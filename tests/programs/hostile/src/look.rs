@@ -1,4 +1,4 @@
-//! What a flare finds where another one has been.
+//! What a flare finds where another one has run.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use crate::memory;
 use crate::player::{Player, Step};
 use crate::system;
 
-/// So many of a kind are as good as any number.
+/// At most this many of a kind are listed.
 const NAMED: usize = 5;
 
 pub const STEPS: &[(&str, Step)] = &[("look", look)];
@@ -36,7 +36,7 @@ fn look(player: &mut Player, _: &Value) -> io::Result<Value> {
     Ok(found)
 }
 
-/// What this program's like leaves in a directory.
+/// Files in a directory that this program's scripts create.
 fn left(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -46,7 +46,7 @@ fn left(directory: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Queues, semaphores and memory that outlive whoever made them.
+/// Queues, semaphores and shared memory that outlive their creators.
 fn kept() -> Vec<String> {
     let mut kept = left(Path::new("/dev/mqueue"));
     for kind in ["sem", "msg", "shm"] {
@@ -66,7 +66,7 @@ fn others() -> Vec<String> {
         let (Ok(number), Ok(stat)) = (number, fs::read_to_string(entry.path().join("stat"))) else {
             continue;
         };
-        // The name may hold anything, brackets too.
+        // The name can contain anything, including brackets.
         if let Some((start, rest)) = stat.rsplit_once(')') {
             let mut fields = rest.split_whitespace();
             let (state, parent) = (fields.next(), fields.next());
@@ -75,7 +75,7 @@ fn others() -> Vec<String> {
                 .split_once('(')
                 .map_or(start, |(_, name)| name)
                 .to_owned();
-            // Who has ended does nothing any more, waited for or not.
+            // A process that has ended does nothing any more, reaped or not.
             if let Some(state) = state.filter(|state| !["Z", "X"].contains(state)) {
                 names.insert(number, format!("{name} {state}"));
             }

@@ -1,9 +1,10 @@
-//! A program that plays the script it is given: frames to the runtime, and system calls. It is not built with the
-//! SDK, so nothing holds it to anything but those it is run by.
+//! A program that plays the script in its input: frames to the runtime, and system calls. It does not use the SDK, so
+//! nothing but the runtime and the kernel restrains it.
 //!
-//! Its input is `{"steps": [{"do": NAME, …}], "neighbour": ["host:port"], "neighbourFlare": ID, "host": ["host:port"]}`;
-//! the steps are in the modules by subject. A step that is refused is noted with the kind of its error, and the next one is played all the same.
-//! Steps in a file `before.json` of the package are played before the program says hello.
+//! Its input is `{"steps": [{"do": NAME, …}], "neighbour": ["host:port"], "neighbourFlare": ID, "host":
+//! ["host:port"]}`; the steps are implemented in modules by subject. If a step is refused, the kind of its error is
+//! noted, and the next one is played all the same. Steps in a file `before.json` of the package are played before the
+//! program sends its hello.
 
 mod amqp;
 mod backend;

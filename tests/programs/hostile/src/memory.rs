@@ -21,7 +21,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("overflow", |_, _| Ok(json!(overflow(1)))),
 ];
 
-/// Memory that is written to and never given back, all at once or in steps.
+/// Writes to memory that is never given back, all of it together or in steps.
 fn touch(_: &mut Player, step: &Value) -> io::Result<Value> {
     let all = number(step, "mebibytes", 16);
     let each = number(step, "each", all).max(1);
@@ -39,7 +39,7 @@ pub fn eat() -> ! {
     }
 }
 
-/// Addresses alone, which nobody writes to.
+/// Reserves addresses without writing to them.
 fn reserve(_: &mut Player, step: &Value) -> io::Result<Value> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let size = (number(step, "gibibytes", 1) << 30) as usize;
@@ -54,22 +54,22 @@ fn reserve(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Memory that is to stay in RAM.
+/// Locks memory into RAM.
 fn lock(_: &mut Player, step: &Value) -> io::Result<Value> {
     let memory = Vec::leak(vec![1_u8; (number(step, "mebibytes", 16) << 20) as usize]);
     call(libc::SYS_mlock, &[address(memory), memory.len()])?;
     Ok(Value::Null)
 }
 
-/// A file without a name, in memory.
+/// Fills an anonymous file in memory.
 fn memory_file(_: &mut Player, step: &Value) -> io::Result<Value> {
     let file = call(libc::SYS_memfd_create, &[address(c"hostile"), 0])?;
-    // SAFETY: it has just been made, and is this one's alone.
+    // SAFETY: it has just been created, and nothing else owns it.
     let file = std::mem::ManuallyDrop::new(unsafe { File::from_raw_fd(file as i32) });
     pour(&file, number(step, "mebibytes", 16))
 }
 
-/// A file, until no more can be had. It is left where it is, unless it is to be `gone`.
+/// Fills a file until no space is left. The file stays unless it is to be `gone`.
 fn fill(_: &mut Player, step: &Value) -> io::Result<Value> {
     let path = crate::files::directory(word(step, "in")).join("hostile-filled");
     let file = File::create(&path)?;
@@ -83,7 +83,7 @@ fn fill(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(poured)
 }
 
-/// MiB that were written.
+/// Returns the MiB that were written.
 fn pour(mut file: &File, mebibytes: u64) -> io::Result<Value> {
     let block = vec![1_u8; 1 << 20];
     for written in 0..mebibytes {
@@ -94,13 +94,13 @@ fn pour(mut file: &File, mebibytes: u64) -> io::Result<Value> {
     Ok(json!([mebibytes, null]))
 }
 
-/// Memory that outlives whoever made it.
+/// Creates shared memory that outlives its creator.
 fn shared_segment(_: &mut Player, step: &Value) -> io::Result<Value> {
     let size = (number(step, "mebibytes", 16) << 20) as usize;
     let flags = libc::IPC_CREAT as usize | 0o600;
     let segment = call(libc::SYS_shmget, &[libc::IPC_PRIVATE as usize, size, flags])?;
     let at = call(libc::SYS_shmat, &[segment, 0, 0])?;
-    // SAFETY: the kernel has just put so many bytes there, which nobody else knows of.
+    // SAFETY: the kernel has just mapped this many bytes there, which nothing else uses.
     unsafe { std::ptr::write_bytes(at as *mut u8, 1, size) };
     Ok(Value::Null)
 }
@@ -111,7 +111,7 @@ fn overflow(depth: u64) -> u64 {
     overflow(frame[7] + 1) + frame[9]
 }
 
-/// Whether so much can be had and given back.
+/// Returns whether this much memory can be allocated and freed.
 pub fn can_be_had(mebibytes: usize) -> bool {
     let mut memory = Vec::new();
     let had = memory.try_reserve_exact(mebibytes << 20).is_ok();
@@ -122,7 +122,7 @@ pub fn can_be_had(mebibytes: usize) -> bool {
     had
 }
 
-/// Whether there is a thread, a child and a pipe to be had.
+/// Returns which of memory, a thread, a child and the like are not available.
 pub fn lacks() -> Vec<&'static str> {
     let mut lacks = Vec::new();
     if !can_be_had(16) {

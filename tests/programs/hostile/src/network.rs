@@ -1,4 +1,4 @@
-//! Connections, and all that may be wrong with them.
+//! Connections, and everything that can be wrong with them.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
@@ -20,11 +20,11 @@ pub const STEPS: &[(&str, Step)] = &[
 ];
 
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Of who looks for many.
+/// The number of sockets used to look for many addresses.
 const SOCKETS: usize = 1000;
 
-/// The addresses of a step: its own, the runtime's, those of the flare's other packs, the host's, the neighbour's, or the
-/// server's, if the flare has one.
+/// The addresses of a step: its own, the runtime's, those of the flare's other packs, the host's, the neighbour's, or
+/// the server's, if the flare has one.
 fn addresses(player: &Player, step: &Value) -> Vec<SocketAddr> {
     let parsed = |text: &String| text.parse().ok();
     match word(step, "to") {
@@ -40,7 +40,7 @@ fn addresses(player: &Player, step: &Value) -> Vec<SocketAddr> {
     }
 }
 
-/// The bytes of a step: of a text, each character one; or of a kind of their own.
+/// The bytes of a step: of a text, with one byte per character, or of a special kind.
 fn bytes(step: &Value) -> Vec<u8> {
     let length = number(step, "length", 0) as usize;
     let mut bytes = match word(step, "kind") {
@@ -63,7 +63,7 @@ fn bytes(step: &Value) -> Vec<u8> {
     bytes
 }
 
-/// Where nobody listens the kernel may ask from that very port, and connect one with oneself.
+/// Connects. If nobody listens, the kernel may choose that very port as the source, and connect the socket with itself.
 fn somebody(at: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&at, PATIENCE)?;
     match stream.local_addr()? == at {
@@ -72,8 +72,8 @@ fn somebody(at: SocketAddr) -> io::Result<TcpStream> {
     }
 }
 
-/// So many connections to each address, each of which says something and stays; how many there were, and what the
-/// others were refused with.
+/// Opens this many connections to each address, sends something on each and keeps it open; returns how many were
+/// opened, and the error of the others.
 fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
     let bytes = bytes(step);
     let mut open = Vec::new();
@@ -92,7 +92,7 @@ fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
             }
         }
     }
-    // Each is told as much as it takes, for the time the step lasts.
+    // Each gets as much as it accepts, for the duration of the step.
     let until = Instant::now() + Duration::from_millis(number(step, "millis", 0));
     loop {
         for (stream, sent) in &mut open {
@@ -110,7 +110,7 @@ fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!([count, refused]))
 }
 
-/// How many ports around those of the addresses let somebody in.
+/// Returns how many ports around those of the addresses accept connections.
 fn scan(player: &mut Player, step: &Value) -> io::Result<Value> {
     let until = Instant::now() + Duration::from_millis(number(step, "millis", 1000));
     let mut open = 0;
@@ -128,7 +128,7 @@ fn scan(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(open))
 }
 
-/// As many bytes as are taken.
+/// Sends as many bytes as are accepted.
 fn stream(player: &mut Player, step: &Value) -> io::Result<Value> {
     let block = vec![b'x'; 1 << 20];
     let mut sent = 0;
@@ -159,17 +159,17 @@ fn datagrams(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Has the kernel look for each of so many addresses beside its own, again and again.
+/// Makes the kernel look up many addresses near its own, repeatedly.
 fn look_for_all(_: &mut Player, step: &Value) -> io::Result<Value> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
     socket.set_nonblocking(true)?;
-    // Nothing is sent; the kernel says by which address it would be.
+    // Nothing is sent; the kernel chooses the source address.
     socket.connect("192.0.2.1:9")?;
     let own = match socket.local_addr()? {
         SocketAddr::V4(own) => own.ip().to_bits(),
         SocketAddr::V6(_) => return Err(io::ErrorKind::Unsupported.into()),
     };
-    // What waits for somebody to be found is counted as a socket's own: each has room for some of it.
+    // Packets that wait for an address to be resolved count against their socket: each has room for some.
     let sockets = (0..SOCKETS).map(|_| {
         let socket = UdpSocket::bind("0.0.0.0:0")?;
         socket.set_nonblocking(true)?;
@@ -188,7 +188,7 @@ fn look_for_all(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Takes what comes at the flare's own endpoint for a time, and answers with noise.
+/// Accepts connections at the flare's own endpoint for a while, and answers with noise.
 fn listen(player: &mut Player, step: &Value) -> io::Result<Value> {
     let Some(listener) = &player.listener else {
         return Err(io::ErrorKind::NotConnected.into());
@@ -212,7 +212,7 @@ fn listen(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(taken))
 }
 
-/// Connections with oneself, until there are no ports left for more.
+/// Connects to itself until no ports are left.
 fn wear_out_ports(_: &mut Player, step: &Value) -> io::Result<Value> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! Requests to the service that keeps the flare's objects, and to who signs them.
+//! Requests to the service that stores the flare's objects, and to the signer of its requests.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,7 +20,8 @@ pub const STEPS: &[(&str, Step)] = &[
     ("object", object),
 ];
 
-/// Has objects signed for, each as method and name below the bucket's prefix; what each comes to: `signed`, or why not.
+/// Requests signatures for objects, each a method and a name below the bucket's prefix; returns the outcome of each:
+/// `signed`, or the reason of the refusal.
 fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
     let mut came = Vec::new();
@@ -34,7 +35,7 @@ fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(came))
 }
 
-/// Asks whoever listens on this machine at a name like a signer's, with the flare's own token.
+/// Sends a request to every socket of this machine with a name like a signer's, with the flare's own token.
 fn others_signers(player: &mut Player, _: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
     let question = format!(
@@ -56,7 +57,7 @@ fn others_signers(player: &mut Player, _: &Value) -> io::Result<Value> {
     Ok(json!(came))
 }
 
-/// Connections to the flare's own signer that say something, and stay for a while.
+/// Connects to the flare's own signer, sends something, and stays connected for a while.
 fn signer_noise(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
     let address = SocketAddr::from_abstract_name(signer(&address))?;
@@ -72,8 +73,8 @@ fn signer_noise(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(open_ones.len()))
 }
 
-/// What was signed for one object is used, so many times: with another `method` or `instead` of its name another one
-/// (by replacing the one text by the other), with `bytes` as the body, of which so many are `announced`; the last
+/// Uses a signature for an object, this many times: with another `method`, or with one text in its path replaced by
+/// another (`instead`), with a body of `bytes`, of which `announced` are declared as its length; returns the last
 /// status.
 fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
@@ -111,7 +112,7 @@ fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(came))
 }
 
-/// The URL, or why there is none.
+/// Returns the URL, or the reason of the refusal.
 fn signed(
     player: &Player,
     address: &BackendAddress,

@@ -1,4 +1,4 @@
-//! Plays steps, one after the other.
+//! Plays steps, one after another.
 
 use std::io;
 use std::net::TcpListener;
@@ -9,29 +9,29 @@ use serde_json::{Value, json};
 
 use crate::control::Control;
 
-/// One thing to do; what it gives is noted.
+/// A step of a script; its outcome is noted.
 pub type Step = fn(&mut Player, &Value) -> io::Result<Value>;
 
-/// Steps by their names, of each subject.
+/// Steps by name, for each subject.
 pub type Steps = &'static [&'static [(&'static str, Step)]];
 
-/// The program, and what it has been told.
+/// The program, with its inputs.
 pub struct Player {
     steps: Steps,
     pub control: Control,
     /// The flare it plays in.
     pub flare: Value,
-    /// What its steps have come to.
+    /// The outcomes of its steps.
     pub noted: Vec<Value>,
-    /// Where other packs of its flare reach it, if they are to.
+    /// The listener for other packs of its flare, if it has any.
     pub listener: Option<TcpListener>,
-    /// Of all packs of its flare, once it has begun.
+    /// The endpoints of all packs of its flare, once it has begun.
     pub endpoints: Vec<String>,
-    /// Where another tenant's flare listens.
+    /// The addresses at which another tenant's flare listens.
     pub neighbour: Vec<String>,
-    /// What that flare is called.
+    /// The id of that flare.
     pub neighbour_flare: String,
-    /// Where somebody on the machine does.
+    /// The addresses at which somebody on the machine listens.
     pub host: Vec<String>,
     /// Processor time between the end of the last flare and the beginning of this one.
     pub idle: Duration,
@@ -98,7 +98,7 @@ impl Player {
         }
     }
 
-    /// A text in which `FLARE` stands for the flare's id, and `NEIGHBOUR` for that of the neighbour's.
+    /// Replaces `FLARE` in a text by the flare's id, and `NEIGHBOUR` by that of the neighbour's flare.
     pub fn named(&self, text: &str) -> String {
         let flare = word(&self.flare, "flareId");
         text.replace("FLARE", flare)
@@ -124,7 +124,7 @@ fn texts(list: &Value) -> Vec<String> {
     texts.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// What a step was refused with; the kinds the standard library does not tell apart by their numbers.
+/// The kind of error of a refused step; kinds that the standard library does not distinguish are given by number.
 pub fn kind(error: &io::Error) -> String {
     match (format!("{:?}", error.kind()), error.raw_os_error()) {
         (kind, Some(number)) if kind == "Uncategorized" => format!("errno {number}"),
@@ -138,12 +138,12 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
 }
 
-/// A whole number of a step, or what it is when left out.
+/// A whole number of a step, or the default if it is missing.
 pub fn number(step: &Value, name: &str, default: u64) -> u64 {
     step[name].as_u64().unwrap_or(default)
 }
 
-/// A word of a step; empty when left out.
+/// A word of a step; empty if it is missing.
 pub fn word<'a>(step: &'a Value, name: &str) -> &'a str {
     step[name].as_str().unwrap_or_default()
 }

@@ -26,7 +26,7 @@ pub const STEPS: &[(&str, Step)] = &[
     ("exec", |_, _| Err(Command::new("/proc/self/exe").exec())),
 ];
 
-/// What a child that is left does.
+/// The behaviour of a child that is left behind.
 fn live(how: &str) -> ! {
     match how {
         "spin" => system::spin(),
@@ -40,7 +40,8 @@ fn live(how: &str) -> ! {
     }
 }
 
-/// Children, each of which `lives` in its way, until no more can be had or there are so many.
+/// Creates children, each of which `lives` in its way, until this many exist or no more are
+/// allowed.
 fn fork(_: &mut Player, step: &Value) -> io::Result<Value> {
     let wanted = number(step, "count", 1);
     for made in 0..wanted {
@@ -53,7 +54,7 @@ fn fork(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(wanted))
 }
 
-/// Children that have children, so many generations or until no more can be had.
+/// Creates children that create children, for this many generations or until no more are allowed.
 fn bomb(_: &mut Player, step: &Value) -> io::Result<Value> {
     if system::fork()?.is_none() {
         for _ in 0..number(step, "generations", 6) {
@@ -65,7 +66,7 @@ fn bomb(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A child of a child, in a session of its own.
+/// Creates a grandchild in a session of its own.
 fn daemon(_: &mut Player, step: &Value) -> io::Result<Value> {
     if let Some(child) = system::fork()? {
         let none = 0;
@@ -96,7 +97,7 @@ fn threads(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(wanted))
 }
 
-/// Who is meant by a word.
+/// The process that a word stands for.
 fn process(word: &str) -> i64 {
     match word {
         "runtime" => system::parent(),
@@ -111,7 +112,7 @@ fn signal(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// A system call with numbers for arguments, or `runtime` and `self` for processes.
+/// Makes a system call with numbers as arguments, or `runtime` and `self` for processes.
 fn plain(_: &mut Player, step: &Value) -> io::Result<Value> {
     let number = match word(step, "name") {
         "prctl" => libc::SYS_prctl,
@@ -142,7 +143,7 @@ fn plain(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Calls itself something else, as the kernel's tables show it.
+/// Changes its own name, as shown in the kernel's tables.
 fn name(_: &mut Player, step: &Value) -> io::Result<Value> {
     let name = format!("{}\0", word(step, "name"));
     let arguments = [libc::PR_SET_NAME as usize, address(name.as_bytes())];
@@ -150,7 +151,7 @@ fn name(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Hears no signal that can be ignored or blocked.
+/// Blocks all signals that can be blocked.
 fn deaf(_: &mut Player, _: &Value) -> io::Result<Value> {
     let all = u64::MAX;
     let arguments = [libc::SIG_BLOCK as usize, address(&all), 0, size_of::<u64>()];
@@ -165,7 +166,7 @@ fn trace(_: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// The runtime's memory, without tracing it.
+/// Reads the runtime's memory, without tracing it.
 fn read_memory(_: &mut Player, _: &Value) -> io::Result<Value> {
     let mut here = [0_u8; 8];
     let local = [here.as_mut_ptr() as usize, here.len()];
@@ -181,7 +182,7 @@ fn read_memory(_: &mut Player, _: &Value) -> io::Result<Value> {
     Ok(Value::Null)
 }
 
-/// Not the one to be killed for memory, and before everyone else at the processor.
+/// Tries to be exempt from the out-of-memory killer, and to get the processor before everyone else.
 fn first_of_all(_: &mut Player, _: &Value) -> io::Result<Value> {
     let spared = std::fs::write("/proc/self/oom_score_adj", "-1000");
     let priority = 1_i32;

@@ -10,7 +10,7 @@ use crate::player::{Player, Step, number, pause};
 
 pub const STEPS: &[(&str, Step)] = &[("redis", redis)];
 
-/// Commands on each of so many connections, logged in as the flare's user unless it is to be somebody else; the first
+/// Sends commands on each of several connections, logged in as the flare's user unless anonymous; returns the first
 /// line of each answer on the last one.
 fn redis(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
@@ -33,7 +33,7 @@ fn redis(player: &mut Player, step: &Value) -> io::Result<Value> {
     Ok(json!(answers))
 }
 
-/// A command as Redis reads it; `MEGABYTE` is a word of that length.
+/// Encodes a command for Redis; `MEGABYTE` stands for a word of that length.
 fn command(player: &Player, words: &Value) -> Vec<u8> {
     let words: Vec<String> = (words.as_array().into_iter().flatten())
         .map(|word| match word.as_str() {
@@ -49,7 +49,7 @@ fn command(player: &Player, words: &Value) -> Vec<u8> {
     command
 }
 
-/// The answer's first line, or nothing where the server hangs up.
+/// Returns the answer's first line, or nothing if the server closes the connection.
 fn ask(stream: &mut TcpStream, command: &[u8]) -> String {
     let mut answer = vec![0; 4096];
     let read = (stream.write_all(command)).and_then(|()| stream.read(&mut answer));

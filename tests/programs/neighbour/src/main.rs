@@ -1,5 +1,5 @@
-//! A work function that minds its own business: round after round it uses something of all that others could use
-//! up, and talks to its other workers. What it cannot have fails it.
+//! A well-behaved work function: round after round it uses some of every resource that others could exhaust, and
+//! exchanges messages with its other workers. It fails if it lacks anything.
 
 use std::fs;
 use std::io;
@@ -12,17 +12,17 @@ use burst::{BurstContext, Error};
 use rustix::event::epoll;
 use rustix::fs::inotify;
 
-/// With this argument it is only a process that was started.
+/// With this argument the program ends immediately: it is only a process to start.
 const NOTHING: &str = "nothing";
-/// Between two rounds.
+/// The pause between two rounds.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Bytes each worker has in memory, and on the disk.
+/// Bytes that each worker uses in memory, and on the disk.
 const MEMORY: usize = 8 << 20;
 const FILE: usize = 1 << 20;
 
 #[derive(serde::Deserialize)]
 struct Input {
-    /// How long it goes on.
+    /// How long it runs, in milliseconds.
     millis: u64,
 }
 
@@ -31,7 +31,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<u32, Error> {
     let end = Instant::now() + Duration::from_millis(input.millis);
     let mut rounds = 0;
     loop {
-        // The first worker's clock counts.
+        // The first worker's clock decides.
         let over = (burst.worker_id() == 0).then(|| Instant::now() >= end);
         if *burst.broadcast(over, 0)? {
             return Ok(rounds);
@@ -52,7 +52,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<u32, Error> {
     }
 }
 
-/// Has something for a moment.
+/// Uses a resource for a moment.
 type Having = fn() -> io::Result<()>;
 
 const NEEDED: &[(&str, Having)] = &[
@@ -108,7 +108,7 @@ fn watch() -> io::Result<()> {
 
 fn timer() -> io::Result<()> {
     let mut timer = std::ptr::null_mut();
-    // SAFETY: the first call fills the timer, which the second gives back.
+    // SAFETY: the first call initialises the timer, which the second one deletes.
     let made = unsafe {
         let made = libc::timer_create(libc::CLOCK_MONOTONIC, std::ptr::null_mut(), &raw mut timer);
         if made == 0 {
@@ -133,7 +133,8 @@ fn datagram() -> io::Result<()> {
     socket.send_to(b"x", socket.local_addr()?).map(drop)
 }
 
-/// Where this process can be reached, and in a container its runtime, too: the tests tell those who are to try.
+/// The addresses at which this process, and in a container also its runtime, can be reached: the tests pass them to
+/// attackers.
 fn listens() -> io::Result<Vec<String>> {
     let sockets: Vec<String> = fs::read_dir("/proc/self/fd")?
         .flatten()
@@ -154,7 +155,7 @@ fn listens() -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Address and inode of a line of the kernel's table, if that socket listens.
+/// The address and the inode in a line of the kernel's table, if that socket listens.
 fn listener(line: &str) -> Option<(SocketAddr, &str)> {
     const LISTENS: &str = "0A";
     let mut fields = line.split_whitespace().skip(1);
@@ -162,7 +163,7 @@ fn listener(line: &str) -> Option<(SocketAddr, &str)> {
     let state = fields.nth(1)?;
     let inode = fields.nth(5)?;
     let port = u16::from_str_radix(port, 16).ok()?;
-    // Longer ones are of IPv6, and any.
+    // Longer ones are IPv6 addresses, treated as unspecified.
     let bound = u32::from_str_radix(address, 16).map_or(0, u32::swap_bytes);
     let address = match Ipv4Addr::from_bits(bound) {
         Ipv4Addr::UNSPECIFIED => own_address()?,
@@ -171,10 +172,10 @@ fn listener(line: &str) -> Option<(SocketAddr, &str)> {
     (state == LISTENS).then_some((SocketAddr::from((address, port)), inode))
 }
 
-/// The address that this machine, or container, goes to others from.
+/// The source address of this machine's, or container's, connections to others.
 fn own_address() -> Option<Ipv4Addr> {
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
-    // Nothing is sent by this.
+    // This sends nothing.
     socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
     match socket.local_addr().ok()? {
         SocketAddr::V4(address) => Some(*address.ip()),

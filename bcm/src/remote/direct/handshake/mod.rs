@@ -1,4 +1,4 @@
-//! Who may connect: both ends prove that they know the flare's secret without showing it.
+//! Decides who may connect: both ends prove that they know the flare's secret without revealing it.
 //!
 //! ```text
 //! listener ─▶ challenge: magic, version, nonce
@@ -7,8 +7,8 @@
 //! listener ─▶ HMAC-SHA256(secret, "server", challenge's nonce, hello)
 //! ```
 //!
-//! Both nonces are new for every connection, so nothing that was recorded can be used again.
-//! Codes are compared in constant time.
+//! Both nonces are new for every connection, so nothing that was recorded can be replayed. Codes
+//! are compared in constant time.
 
 #[cfg(test)]
 mod tests;
@@ -33,18 +33,18 @@ const CODE: usize = 32;
 const CHALLENGE_SIZE: usize = 8 + NONCE;
 const HELLO_SIZE: usize = 32 + NONCE;
 
-/// How long the listener may take for its part: it may wait for a processor. Whether its pack is alive is not
-/// found out here but by the watch.
+/// How long the listener may take for its part: it may wait for a processor. Whether its pack is
+/// alive is decided by the watch, not here.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How often the dialler looks whether that time is over.
+/// How often the dialler checks whether that time is over.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a connection is for.
+/// The purpose of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Frames of messages, from the dialler to the listener.
     Frames,
-    /// News of packs that have left or failed, both ways.
+    /// News about packs that have left or failed, both ways.
     Watch,
 }
 
@@ -52,7 +52,7 @@ impl Purpose {
     const ALL: [Self; 2] = [Self::Frames, Self::Watch];
 }
 
-/// Why a connection does not come about. Tells who is not of the flare nothing.
+/// Why a handshake failed. Reveals nothing to a peer that is not of the flare.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HandshakeError {
     #[error(transparent)]
@@ -70,7 +70,7 @@ pub(super) enum HandshakeError {
 }
 
 impl HandshakeError {
-    /// Whether the other end has hung up in the middle, and not refused to be connected to.
+    /// Whether the other end hung up during the handshake, rather than refused the connection.
     pub(super) fn is_turned_away(&self) -> bool {
         use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
         let turned_away = [
@@ -83,7 +83,7 @@ impl HandshakeError {
     }
 }
 
-/// What the packs of a flare know each other by.
+/// What the packs of a flare recognize each other by.
 #[derive(Clone)]
 pub(super) struct Credentials {
     secret: Secret,
@@ -104,12 +104,11 @@ impl Credentials {
         }
     }
 
-    /// What a pack that listens at this endpoint is called on its own machine: nothing anybody
-    /// else could guess.
+    /// The name of a pack's Unix socket on its own machine, derived from its endpoint; nobody
+    /// without the secret can guess it.
     pub(super) fn local_name(&self, endpoint: &str) -> [u8; 16] {
         let mut name = [0; 16];
-        // The only key that cannot be used is none at all, which the configuration's check
-        // refuses.
+        // The only unusable key is an empty one, which the configuration's check rejects.
         if let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(self.secret.as_bytes()) {
             mac.update(b"local");
             mac.update(&self.flare);
@@ -134,7 +133,7 @@ impl Credentials {
     }
 }
 
-/// The dialling end: proves itself and checks the other end.
+/// The dialling end: authenticates itself and checks the other end.
 pub(super) fn introduce(
     mut stream: &Socket,
     credentials: &Credentials,
@@ -172,8 +171,8 @@ pub(super) fn introduce(
         .map_err(|_| HandshakeError::Secret)
 }
 
-/// Fills a buffer in time, however little comes at once. What is there is read before it is late: this process may have
-/// stood still.
+/// Fills a buffer in time, however little arrives at once. Reads before it checks the time: this
+/// process may have stood still.
 fn read_in_time(
     mut stream: &Socket,
     mut buffer: &mut [u8],
@@ -195,7 +194,7 @@ fn read_in_time(
     Ok(())
 }
 
-/// Someone who has proved to be a pack of this flare, and waits for the answer.
+/// A peer that has authenticated as a pack of this flare, and waits for the answer.
 #[derive(Debug)]
 pub(super) struct AuthenticatedPeer {
     pub(super) pack: PackId,
@@ -204,13 +203,13 @@ pub(super) struct AuthenticatedPeer {
 }
 
 impl AuthenticatedPeer {
-    /// Lets it go on.
+    /// Sends the answer, which admits the peer.
     pub(super) fn accept(&self, mut stream: &Socket) -> std::io::Result<()> {
         stream.write_all(&self.answer)
     }
 }
 
-/// The listening end, which never waits: challenges whoever dialled, and checks the answer.
+/// The listening end, which never blocks: challenges the dialler and checks its answer.
 #[derive(Debug)]
 pub(super) struct Reception {
     nonce: [u8; NONCE],
@@ -219,7 +218,7 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// The stream is new and does not block.
+    /// Sends the challenge. The stream must be new and non-blocking.
     pub(super) fn begin(mut stream: &Socket) -> Result<Self, HandshakeError> {
         let nonce = nonce()?;
         let mut challenge = [0; CHALLENGE_SIZE];
@@ -234,7 +233,7 @@ impl Reception {
         })
     }
 
-    /// Reads what has come; `None` while that is not all.
+    /// Reads whatever has arrived; `None` until the hello is complete.
     pub(super) fn hear(
         &mut self,
         mut stream: &Socket,

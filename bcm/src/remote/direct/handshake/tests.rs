@@ -1,4 +1,4 @@
-//! Who is let in, and who is not.
+//! Tests of which peers are admitted.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ fn shake_hands(dialler: Credentials, to: PackId) -> (Outcome<()>, Outcome<Authen
     (other.join().unwrap(), received)
 }
 
-/// As pack 0 of two.
+/// Receives a peer as pack 0 of two.
 fn receive(stream: &Socket) -> Outcome<AuthenticatedPeer> {
     let credentials = Credentials::new(&"secret".into(), [7; 16]);
     let mut reception = Reception::begin(stream)?;
@@ -48,7 +48,7 @@ fn a_peer_with_another_secret_is_not_let_in() {
     assert!(matches!(received, Err(HandshakeError::Secret)));
 }
 
-/// A proof that pack 1 gives to pack 0, for a challenge with this nonce, after a change.
+/// A proof from pack 1 to pack 0, for a challenge with this nonce, after a change.
 fn proof(nonce: &[u8], change: impl FnOnce(&mut [u8; HELLO_SIZE])) -> Vec<u8> {
     let credentials = Credentials::new(&"secret".into(), [7; 16]);
     let mut hello = [0; HELLO_SIZE];
@@ -61,7 +61,7 @@ fn proof(nonce: &[u8], change: impl FnOnce(&mut [u8; HELLO_SIZE])) -> Vec<u8> {
     [&hello[..], &mac.finalize().into_bytes()].concat()
 }
 
-/// What the listener makes of an answer to its challenge.
+/// The outcome of an answer to the listener's challenge.
 fn answered(answer: impl FnOnce(&[u8]) -> Vec<u8>) -> Outcome<AuthenticatedPeer> {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
@@ -129,7 +129,7 @@ fn a_pack_can_only_be_another_one_of_the_flare() {
 fn whoever_dials_waits_for_a_slow_listener_no_longer_than_it_may_take() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let mut patience = Patience::of(Duration::from_millis(50));
-    // A byte now and then, for as long as somebody reads.
+    // Single bytes, for as long as somebody reads.
     let dribbling = thread::spawn(move || while theirs.write_all(&[0]).is_ok() {});
     let ours = Socket::from(ours);
     let mut buffer = vec![0; 1 << 30];
@@ -172,7 +172,7 @@ fn a_listener_that_does_not_know_the_secret_is_found_out() {
     stream.write_all(&challenge).unwrap();
     let mut hello = [0; HELLO_SIZE + CODE];
     stream.read_exact(&mut hello).unwrap();
-    // The best it can do is to send back what it was sent.
+    // The best it can do is to send back what it received.
     stream.write_all(&hello[HELLO_SIZE..]).unwrap();
     assert!(matches!(
         dialler.join().unwrap(),

@@ -1,4 +1,4 @@
-//! What the watch's thread knows of the present flare.
+//! What the watch's thread knows about the current flare.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use crate::remote::inbox::Inbox;
 /// See the module's documentation.
 pub(super) struct FlareState {
     pub(super) inbox: Arc<Inbox>,
-    /// Whose goodbye was heard.
+    /// For each pack, whether its goodbye was received.
     pub(super) left: Vec<bool>,
-    /// The failure that goes round.
+    /// The announced failure, as a frame.
     pub(super) failure: Option<Vec<u8>>,
     pub(super) suspects: BTreeMap<PackId, Suspect>,
-    /// This pack is in the star.
+    /// Whether this pack has joined the star.
     pub(super) joined: bool,
     /// When this pack said its goodbye.
     pub(super) leaving: Option<Instant>,
-    /// Its goodbye has come back to it from the middle.
+    /// Whether the middle has sent this pack's goodbye back.
     pub(super) acknowledged: bool,
-    /// When packs that did not dial are looked for.
+    /// When to probe next for packs that have not dialled.
     pub(super) probe: Option<Instant>,
-    /// All that had not dialled could be reached when they were last looked for.
+    /// Whether all packs that had not dialled could be reached at the last probe.
     pub(super) awaits_slow: bool,
 }
 
@@ -59,7 +59,7 @@ impl FlareState {
         (self.suspects.entry(pack)).or_insert(Suspect { until, reason });
     }
 
-    /// It has failed, and everybody is told.
+    /// Whether the flare has failed and the others are being informed.
     pub(super) fn is_over(&self) -> bool {
         self.failure.is_some() || self.inbox.is_aborted()
     }

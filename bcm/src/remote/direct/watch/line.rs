@@ -15,8 +15,8 @@ use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
 /// Bytes read at a time.
 const READ: usize = 4096;
-/// Bytes that may be read and not understood yet, and that may be said and not written: as much as
-/// the longest news and a word of each pack, twice.
+/// The most bytes that may be read but not yet parsed, and queued but not yet written: twice as
+/// much as the longest news and a word from each pack.
 const MOST: usize = 4 << 20;
 
 /// See the module's documentation. Hangs up when dropped.
@@ -28,7 +28,7 @@ pub(super) struct Line {
     unsaid: Outbox,
 }
 
-/// A header and what follows it.
+/// A header and its payload.
 pub(super) type Notice = (Header, Vec<u8>);
 
 impl Line {
@@ -44,24 +44,24 @@ impl Line {
         })
     }
 
-    /// Leaves with the next [`Line::flush`].
+    /// Queues a notice, which leaves with the next [`Line::flush`].
     pub(super) fn say(&mut self, notice: &[u8]) {
         self.unsaid.add(notice);
     }
 
-    /// Whether everything said is written.
+    /// Whether everything queued has been written.
     pub(super) fn is_flushed(&self) -> bool {
         self.unsaid.is_empty()
     }
 
-    /// Writes as much as there is room for. What is wrong with a connection shows in reading it.
+    /// Writes as much as the socket accepts. Errors of the connection are reported by reading it.
     pub(super) fn flush(&mut self) {
         if self.unsaid.flush(&self.stream).is_err() {
             self.unsaid.clear();
         }
     }
 
-    /// Everything that has come, and why nothing will any more once that is so.
+    /// Returns all notices that have arrived, and, once the line has ended, the reason.
     pub(super) fn hear(&mut self, packs: u32) -> (Vec<Notice>, Option<ConnectionError>) {
         let mut ended = self.read();
         let mut notices = Vec::new();
@@ -90,7 +90,7 @@ impl Line {
             return Some(ConnectionError::Unread);
         }
         let mut bytes = [0; READ];
-        // The rest is read when this has been understood.
+        // The rest is read when this has been parsed.
         while self.heard.len() < MOST {
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Some(ConnectionError::NoGoodbye),
@@ -106,7 +106,8 @@ impl Line {
     }
 }
 
-/// A notice of one of these many packs, and how many bytes follow its header.
+/// Decodes the header of a notice about one of `packs` packs, and returns it with the number of
+/// bytes that follow.
 fn check(bytes: &[u8], packs: u32) -> Result<(Header, usize), WireError> {
     let header = Header::decode(bytes)?;
     match header.kind {
@@ -162,7 +163,7 @@ mod tests {
     fn no_more_is_read_ahead_than_may_be() {
         let (mut line, mut there) = line();
         there.set_nonblocking(true).unwrap();
-        // The beginning of something longer, as far as anybody can tell.
+        // As far as anybody can tell, the beginning of something longer.
         let bytes = vec![0; 1 << 16];
         let mut sent = 0;
         while let Ok(count) = there.write(&bytes) {

@@ -1,20 +1,21 @@
-//! How packs learn that another one has failed or left, without each being connected to each.
+//! How packs learn that another one has failed or left, without connecting every pack to every
+//! other.
 //!
-//! The packs form a star. In its middle is the last pack; every other one dials it at the start
-//! and keeps that *line*. When a line ends before a goodbye was heard, its pack is suspected, and
-//! lost unless somebody explains within [`EXPLANATION`] what has happened: a connection's end
-//! says nothing of which worker ended the pack, and how; whoever supervises the pack does, to
-//! another pack, which passes it on.
+//! The packs form a star. Its middle is the last pack; every other one dials it at the start and
+//! keeps that *line*. If a line ends before a goodbye was received, its pack is suspected. It
+//! counts as lost unless an explanation arrives within [`EXPLANATION`]: the end of a connection
+//! does not tell which worker ended the pack, and how. The supervisor of the pack knows, and
+//! reports it to another pack, which passes it on.
 //!
-//! News (a goodbye, a failure) goes to all lines, and whoever hears news for the first time
-//! repeats it on all its other lines. So it takes two steps to everybody.
+//! News (a goodbye, a failure) goes to all lines, and a pack that receives news for the first time
+//! repeats it on all its other lines. So it reaches everybody in two steps.
 //!
-//! A pack leaves by saying goodbye on its line and waits to hear that from the middle, which
-//! then has told the others. The middle stays while the others are there, and some time longer
-//! than they usually take to leave too; for those that have not dialled it yet it stays longer, the
-//! longest if they can be reached. Then it hangs up after its goodbye, and the last pack of
-//! those that remain is the new middle, which the others dial. (The *last* pack, because a
-//! process that holds several mostly closes them in order.)
+//! A pack leaves by saying goodbye on its line, and waits until the middle sends the goodbye back,
+//! which by then has passed it on to the others. The middle stays while the others are there, and
+//! somewhat longer than they usually take to leave; for packs that have not dialled it yet it stays
+//! longer still, longest if they can be reached. Then it hangs up after its goodbye, and the last
+//! of the remaining packs is the new middle, which the others dial. (The *last* pack, because a
+//! process that holds several packs mostly closes them in order.)
 //!
 //! ```text
 //! goodbye of 1 over 3:     1 ──Goodbye(1)──▶ 3 ──Goodbye(1)──▶ 0, 2, and 1 itself: it may go
@@ -44,7 +45,7 @@ use crate::remote::inbox::Inbox;
 use line::Notice;
 use watcher::Watcher;
 
-/// How long the word of what became of a pack may take, when its connections have ended.
+/// How long the explanation of what happened to a pack may take after its connections have ended.
 pub(super) const EXPLANATION: Duration = Duration::from_millis(600);
 /// See the module's documentation.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub(super) struct Watch {
     thread: Thread,
 }
 
-/// What others leave for the watch's thread.
+/// What other threads leave for the watch's thread.
 #[derive(Debug)]
 struct Shared {
     pending: Mutex<Pending>,
@@ -66,9 +67,9 @@ struct Pending {
     lines: Vec<(PackId, Socket)>,
     failure: Option<Notice>,
     suspects: Vec<(PackId, ConnectionError)>,
-    /// The next flare's, when it begins.
+    /// The next flare's inbox, when that flare begins.
     renewed: Option<Arc<Inbox>>,
-    /// This pack is in the star, and keeps itself linked from now on.
+    /// This pack has joined the star, and keeps itself linked from now on.
     joined: bool,
     leaving: bool,
     closing: bool,
@@ -94,7 +95,7 @@ impl Watch {
         Ok(Self { shared, thread })
     }
 
-    /// Dials the middle of the star in the first flare. The packs' endpoints are known.
+    /// Dials the middle of the star in the first flare. The packs' endpoints must be known.
     pub(super) fn join(&self, dialler: &Dialler, pack: PackId, packs: u32) -> Result<(), Error> {
         let middle = PackId(packs - 1);
         let line = match pack == middle {
@@ -104,8 +105,8 @@ impl Watch {
                 Some((middle, dialled.map_err(|reason| reason.towards(middle))?))
             }
         };
-        // In one step: the thread would dial a second line, from which the middle could have taken leave before
-        // this one has reached it.
+        // In one step: otherwise the thread could dial a second line, and the middle could say
+        // goodbye on that one before this one has reached it.
         self.ask(|pending| {
             pending.lines.extend(line);
             pending.joined = true;
@@ -113,10 +114,10 @@ impl Watch {
         Ok(())
     }
 
-    /// The next flare begins, with all packs present and on the lines there are.
+    /// The next flare begins, with all packs present and on the existing lines.
     pub(super) fn renew(&self, inbox: Arc<Inbox>) {
         self.ask(|pending| {
-            // What is not done yet was for a flare that is over.
+            // Requests that are still pending were for a flare that is over.
             *pending = Pending {
                 lines: std::mem::take(&mut pending.lines),
                 renewed: Some(inbox),
@@ -135,30 +136,30 @@ impl Watch {
         self.shared.waker.wake();
     }
 
-    /// A connection to a pack has passed the handshake.
+    /// Adds a connection to a pack that has passed the handshake.
     pub(super) fn adopt(&self, pack: PackId, stream: Socket) {
         self.ask(|pending| pending.lines.push((pack, stream)));
     }
 
-    /// Tells everybody of a failure of the present flare. Only the first one goes round.
+    /// Announces a failure of the current flare to all packs. Only the first one goes round.
     pub(super) fn announce(&self, failure: &Frame<'_>) {
         self.ask(|pending| {
             (pending.failure).get_or_insert_with(|| (failure.header, failure.payload.to_vec()));
         });
     }
 
-    /// A connection from or to a pack does not work: it leaves, or is lost within
-    /// [`EXPLANATION`].
+    /// Reports a connection from or to a pack that does not work: the pack is about to leave, or is
+    /// declared lost after [`EXPLANATION`].
     pub(super) fn suspect(&self, pack: PackId, reason: ConnectionError) {
         self.ask(|pending| pending.suspects.push((pack, reason)));
     }
 
-    /// Says goodbye and stays: whoever is not told yet will be.
+    /// Says goodbye and stays, to inform packs that do not know yet.
     pub(super) fn rest(&self) {
         self.ask(|pending| pending.leaving = true);
     }
 
-    /// Says goodbye and waits until everyone is told, or can do without.
+    /// Says goodbye and waits until every pack knows, or can do without.
     pub(super) fn leave(&self) {
         self.rest();
         let mut pending = self.shared.pending.lock();
@@ -167,7 +168,7 @@ impl Watch {
         }
     }
 
-    /// Hangs up and ends the thread. Does nothing the second time.
+    /// Hangs up and ends the thread. Does nothing when called again.
     pub(super) fn close(&self) {
         self.ask(|pending| pending.closing = true);
         self.thread.join();
@@ -207,7 +208,7 @@ mod tests {
         })
     }
 
-    /// The watch of a pack among others of one worker each.
+    /// The watch of a pack among packs of one worker each.
     fn watch(pack: PackId, packs: u32) -> (Watch, Arc<Dialler>) {
         watch_of(inbox(FLARE, pack, packs), pack)
     }
@@ -227,7 +228,7 @@ mod tests {
         let (watch, dialler) = watch(PackId(0), 2);
         let address = middle.local_addr().unwrap().to_string();
         dialler.learn(&["127.0.0.1:1".to_owned(), address]).unwrap();
-        // Its answer comes when it has looked around once.
+        // The watch answers after it has gone round its loop once.
         watch.leave();
         let dialled = middle.accept().map(drop).map_err(|error| error.kind());
         assert_eq!(dialled, Err(ErrorKind::WouldBlock));
@@ -254,13 +255,14 @@ mod tests {
 
     #[test]
     fn whoever_was_heeded_may_go_though_the_middle_has_gone_too() {
-        // Pack 0 has work left and knows that nobody else has: it dials nobody.
+        // Pack 0 still works and knows that no other pack does: it dials nobody.
         let working = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = working.local_addr().unwrap().to_string();
         let (watch, dialler) = watch(PackId(1), 3);
         let nowhere = || "127.0.0.1:1".to_owned();
         dialler.learn(&[address, nowhere(), nowhere()]).unwrap();
-        // All that the middle ever says is there, and its end, when the pack first looks.
+        // Everything the middle will ever send, and its end, has arrived before the pack first
+        // looks.
         let (line, mut middle) = UnixStream::pair().unwrap();
         for pack in [PackId(1), PackId(2)] {
             let goodbye = Header::notice(Kind::Goodbye, FLARE, pack, 0);
@@ -274,7 +276,7 @@ mod tests {
             pending.leaving = true;
         });
         watch.leave();
-        // Far less than it would wait for a pack that can be reached and has not dialled it.
+        // Far less than it would wait for a reachable pack that has not dialled it.
         assert!(begun.elapsed() < watcher::LONGEST_GRACE_PERIOD / 2);
         watch.close();
     }
@@ -301,7 +303,7 @@ mod tests {
         let header = Header::notice(Kind::Abort, FLARE, PackId(1), 0);
         let payload = &[][..];
         watch.announce(&Frame { header, payload });
-        // It has said both when it may go.
+        // It has sent both when it may go.
         watch.leave();
         let (line, mut other) = UnixStream::pair().unwrap();
         other.set_read_timeout(Some(SOON)).unwrap();
@@ -315,7 +317,8 @@ mod tests {
         watch.close();
     }
 
-    /// It came on a connection for messages, from one whose own word may never come.
+    /// It arrived on a connection for messages, from a pack whose own announcement may never
+    /// arrive.
     #[test]
     fn a_failure_that_was_heard_otherwise_goes_round_as_well() {
         let inbox = inbox(FLARE, PackId(1), 2);
@@ -354,7 +357,7 @@ mod tests {
             other.write_all(&goodbye.encode()).unwrap();
         }
         for (pack, other) in PackId::all(PACKS).zip(&mut others) {
-            // Each of the others, and itself: it may go.
+            // The goodbye of each of the others, and its own: it may go.
             let mut left: BTreeSet<_> = PackId::all(PACKS - 1).collect();
             while !left.is_empty() {
                 let mut heard = [0; HEADER_SIZE];

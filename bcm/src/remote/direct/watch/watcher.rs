@@ -1,4 +1,5 @@
-//! The watch's thread: hears, repeats, judges who is lost, and finds the middle.
+//! The watch's thread: receives and repeats news, decides which packs are lost, and finds the
+//! middle.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,21 +19,22 @@ use crate::wire::{Header, Kind};
 
 /// How long the middle stays for packs that have not dialled it yet.
 pub(super) const GRACE_PERIOD: Duration = Duration::from_secs(5);
-/// The same for those that can be reached: they are only slow, as they have no processor, or stood still.
+/// The same for packs that can be reached: they are only slow, because they have no processor or
+/// stood still.
 pub(super) const LONGEST_GRACE_PERIOD: Duration = Duration::from_secs(60);
-/// How long it stays when all have, while they are at work.
+/// How long it stays when all have dialled, while they are still working.
 const STAY: Duration = Duration::from_secs(1);
-/// How long the middle waits for packs to dial it before it looks whether they are there, and
-/// before it looks again.
+/// How long the middle waits for packs to dial it before it first probes for them, and between
+/// probes.
 const PROBE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
-/// How long the last words of a pack may take to be written.
+/// How long writing a pack's last words may take.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 fn encode(frame: &Frame<'_>) -> Vec<u8> {
     [&frame.header.encode(), frame.payload].concat()
 }
 
-/// The watch's thread and what it alone knows.
+/// The watch's thread and the state that only it has.
 pub(super) struct Watcher {
     membership: Arc<Membership>,
     dialler: Arc<Dialler>,
@@ -80,7 +82,7 @@ impl Watcher {
             }
             if self.may_go() {
                 let mut pending = self.shared.pending.lock();
-                // Unless that is said of a flare that is over.
+                // Unless the answer is about a flare that is over.
                 pending.may_go = pending.renewed.is_none();
                 self.shared.may_go.notify_all();
             }
@@ -89,7 +91,7 @@ impl Watcher {
         }
     }
 
-    /// Does what others ask for.
+    /// Handles the requests of other threads.
     fn take_what_waits(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut pending = shared.pending.lock();
@@ -104,7 +106,7 @@ impl Watcher {
         self.flare.joined = pending.joined;
         drop(pending);
         for (pack, stream) in lines {
-            // Whoever has a line needs no other.
+            // A pack that has a line needs no other.
             if self.has_line(pack) {
                 continue;
             }
@@ -116,7 +118,7 @@ impl Watcher {
         for (pack, reason) in suspects {
             self.flare.suspect(pack, reason);
         }
-        // One that came on a connection for messages goes round as well.
+        // A failure that arrived on a connection for messages goes round as well.
         if self.flare.failure.is_none()
             && let Some((header, payload)) = failure.or_else(|| self.flare.inbox.failure())
         {
@@ -134,9 +136,10 @@ impl Watcher {
         }
     }
 
-    /// A new line is told what was said before.
+    /// Adds a new line, after queueing on it everything that was announced before.
     fn greet(&mut self, mut line: Line) {
-        // The failure first: who hears of a goodbye alone would say that the pack has just ended.
+        // The failure first: a pack that receives only a goodbye would report that the pack has
+        // simply ended.
         if let Some(failure) = &self.flare.failure {
             line.say(failure);
         }
@@ -164,21 +167,21 @@ impl Watcher {
         self.lines.iter().any(|line| line.pack == pack)
     }
 
-    /// The packs that have not left, but for this one.
+    /// The packs that have not left, except this one.
     fn others(&self) -> impl Iterator<Item = PackId> {
         PackId::all(self.packs).filter(|&pack| pack != self.pack && !self.flare.has_left(pack))
     }
 
-    /// The pack that is, or should be, in the middle: one that has left may still be.
+    /// The pack that is, or should be, in the middle: possibly one that has left.
     fn middle(&self) -> PackId {
         let linked = self.lines.iter().map(|line| line.pack).max();
         let last = self.others().max();
         linked.max(last).unwrap_or_default().max(self.pack)
     }
 
-    /// A pack that has lost the middle in good order dials the next one, also when the flare has
-    /// failed meanwhile: the others may not know. The new middle looks for those that do not
-    /// dial.
+    /// Keeps this pack linked. A pack whose middle has left in good order dials the next one, even
+    /// if the flare has failed since then: the others may not know. The new middle looks for packs
+    /// that do not dial.
     fn keep_linked(&mut self) {
         if !self.flare.joined {
             return;
@@ -215,7 +218,7 @@ impl Watcher {
         self.flare.probe = Some(Instant::now() + PROBE.1);
     }
 
-    /// Suspects that nobody has explained are lost.
+    /// Declares a suspect lost for which no explanation has arrived.
     fn judge(&mut self) {
         if self.flare.suspects.is_empty() {
             return;
@@ -247,8 +250,8 @@ impl Watcher {
             true => LONGEST_GRACE_PERIOD,
             false => GRACE_PERIOD,
         };
-        // Whoever acknowledged it was in the middle and has told the others; should that one have left
-        // meanwhile, too, nobody will dial this pack.
+        // The pack that acknowledged it was in the middle and has informed the others; even if it
+        // has left since then, nobody will dial this pack.
         if self.flare.acknowledged
             || self.flare.is_over()
             || !self.flare.joined
@@ -267,10 +270,10 @@ impl Watcher {
         }
     }
 
-    /// Until something is heard, something is asked for, or it is time for something.
+    /// Sleeps until news arrives, a request is made, or a deadline has come.
     fn sleep(&mut self) {
         let now = Instant::now();
-        // Once all are over nothing follows from them: the pack has gone, or rests.
+        // Once all these are over nothing depends on them: the pack has gone, or rests.
         let stay = self.flare.leaving.and_then(|since| {
             let turns = [STAY, GRACE_PERIOD, LONGEST_GRACE_PERIOD].map(|turn| since + turn);
             turns.into_iter().find(|turn| *turn > now)
@@ -296,7 +299,7 @@ impl Watcher {
             };
             watched.push(PollFd::new(line, flags));
         }
-        // Interrupted or not, everybody is looked at.
+        // Even after an interruption, all lines are checked.
         let _ = poll(&mut watched, limit.as_ref());
         self.shared.waker.reset();
     }
@@ -321,9 +324,9 @@ impl Watcher {
         }
     }
 
-    /// What is news goes on to all others. A goodbye goes back too, to the pack that said it. What
-    /// is of an older flare is dropped; of the next one nothing comes before its inbox is the
-    /// watcher's.
+    /// Handles a notice. News goes on to all other lines, and a goodbye also back to the pack that
+    /// said it. Notices of older flares are dropped; none of the next flare can arrive before its
+    /// inbox is the watcher's.
     fn take(&mut self, from: PackId, (header, payload): &Notice) {
         if !self.flare.inbox.is_of(header) {
             self.take_what_waits();

@@ -1,4 +1,4 @@
-//! What may be on its way, however much is sent or offered.
+//! Bounds on what is on its way, however much is sent or offered.
 
 use super::*;
 
@@ -32,7 +32,7 @@ fn eager_bytes_are_bounded_and_credited_when_received() {
             .all(|(to, header)| *to == OTHER && header.kind == Kind::Credit)
     );
     assert!(told > sent * 4256 / 2);
-    // The refused one has not been lost: it may come again.
+    // The rejected message is not lost: it can arrive again.
     let (header, payload) = message(sent, &value, 1 << 20).remove(0);
     setup.inbox.accept(&header, &payload).unwrap();
     assert_eq!(setup.take(), Some(value));
@@ -63,7 +63,7 @@ fn offers_are_granted_when_there_is_room() {
         setup.inbox.accept(&offer(sequence, 15_000), &[]).unwrap();
     }
     assert_eq!(granted(&setup), [0, 1]);
-    // Heard twice: answered again, without more room being taken; or still waiting.
+    // Repeated offers: granted again without taking more room, or still waiting.
     setup.inbox.accept(&offer(0, 15_000), &[]).unwrap();
     setup.inbox.accept(&offer(3, 15_000), &[]).unwrap();
     assert_eq!(granted(&setup), [0]);
@@ -83,7 +83,7 @@ fn what_a_worker_waits_for_is_granted_without_room() {
     assert_eq!(granted(&setup), [0]);
     let key = StreamKey::of(&offer(0, 0));
     let expected = setup.inbox.expect(key);
-    // One at a time: how many more are offered is for their sender to say.
+    // One at a time: the sender decides how many more are offered.
     for sequence in 0..2 {
         assert_eq!(granted(&setup), Vec::<u64>::new());
         let (header, payload) = message(sequence, &vec![0; 60_000], 1 << 20).remove(0);
@@ -113,7 +113,7 @@ fn what_was_offered_before_it_goes_first_to_whoever_waits() {
     assert_eq!(granted(&setup), [2]);
 }
 
-/// Why the flare has failed.
+/// The reason the flare has failed.
 fn failure(setup: &Setup) -> Option<String> {
     match setup.inbox.config.cancellation.ended() {
         Some(Error::Aborted(failure)) => Some(failure.message.clone()),
@@ -128,7 +128,7 @@ fn offers_of_a_pack_are_bounded_and_make_no_streams() {
         context,
         ..offer(0, 30_000)
     };
-    // There is room for the first one.
+    // The first one has room.
     for context in 0..=offers::MOST {
         setup.inbox.accept(&other(context), &[]).unwrap();
     }

@@ -1,4 +1,4 @@
-//! The inbox under everything a backend may do, and what none should.
+//! The inbox under everything a backend may do, and some things it must not.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod grants;
@@ -19,10 +19,10 @@ use crate::tag::Tag;
 use crate::wire::{Layout, flare_digest};
 
 const LIMIT: u64 = 64 << 10;
-/// The pack that sends.
+/// The sending pack.
 const OTHER: PackId = PackId(1);
 
-/// Keeps the control frames the inbox sends.
+/// Records the control frames that the inbox sends.
 #[derive(Debug, Default)]
 struct Recorder(Mutex<Vec<(PackId, Header)>>);
 
@@ -60,7 +60,7 @@ fn setup() -> Setup {
 }
 
 impl Inbox {
-    /// That of the first of two packs with a worker each.
+    /// The inbox of the first of two packs with one worker each.
     pub(crate) fn of_two_packs(flare: [u8; 16]) -> Arc<Self> {
         Self::new(InboxConfig {
             flare,
@@ -152,7 +152,7 @@ proptest! {
             prop_assert_eq!(setup.take(), Some(value));
         }
         prop_assert_eq!(setup.take(), None);
-        // And again, after they were received.
+        // Once more, after all have been received.
         for (header, payload) in &frames {
             setup.inbox.accept(header, payload).unwrap();
         }
@@ -215,7 +215,7 @@ fn what_cannot_be_right_is_refused() {
         refused(|h| h.total = 11),
         WireError::Length { .. }
     ));
-    // A chunk that contradicts the ones before it.
+    // A chunk that contradicts earlier ones.
     let halves = message(1, &vec![1; 10], 5);
     setup.inbox.accept(&halves[0].0, &halves[0].1).unwrap();
     let thirds = message(1, &vec![1; 10], 4);
@@ -247,7 +247,8 @@ fn what_comes_while_nobody_looks_is_no_sign_that_nothing_comes() {
     assert!(!setup.inbox.is_gone(OTHER));
 }
 
-/// Word of the failure it left for may be slower than its goodbye, for who sends as for who receives.
+/// The report of the failure that made a pack leave may be slower than its goodbye, for senders as
+/// well as for receivers.
 #[test]
 fn a_pack_that_has_just_left_is_not_gone() {
     let setup = setup();
@@ -277,7 +278,7 @@ fn an_abort_that_cannot_be_read_is_still_an_abort() {
     assert!(ended.contains("pack 1"), "{ended}");
 }
 
-/// A bundle for workers 0 and 1 in one frame, of values of one worker for both.
+/// A bundle in one frame with a value of one worker for each of two others.
 fn bundle(source: u32, destinations: [u32; 2]) -> (Header, Vec<u8>) {
     let values = [vec![1u8; 100], vec![2u8; 50]];
     let encoded = payload::encode(Operation::Send, &values[0]).unwrap();

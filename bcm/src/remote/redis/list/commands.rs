@@ -1,4 +1,4 @@
-//! The commands on chunks that many packs read, each on a single key.
+//! The commands on chunks that several packs read, each on a single key.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use super::super::resp::{Exchange, Reply};
 use super::super::resp_error::RespError;
 use crate::remote::Frame;
 
-/// Where it is counted how many packs have not read a chunk yet.
+/// The key that counts how many packs have not read a chunk yet.
 fn left(chunk: &str) -> String {
     format!("{chunk}:left")
 }
 
-/// Stores a chunk for many readers. Two replies.
+/// Stores a chunk for several readers. Two replies.
 pub(super) fn store(
     exchange: &mut Exchange<'_>,
     key: &str,
@@ -38,7 +38,7 @@ pub(super) fn store(
     ])
 }
 
-/// Says that a stored chunk was read; the last reader deletes it.
+/// Records that a stored chunk was read; the last reader deletes it.
 pub(super) fn release(exchange: &mut Exchange<'_>, key: &str) -> Result<(), RespError> {
     let left = left(key);
     match exchange.request(&[&[b"DECR"], &[left.as_bytes()]])? {

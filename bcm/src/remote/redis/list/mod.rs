@@ -1,25 +1,25 @@
-//! `redis-list`: packs talk through lists of a Redis, Valkey or DragonflyDB server.
+//! `redis-list`: packs communicate through lists of a Redis, Valkey or DragonflyDB server.
 //!
 //! | key | holds |
 //! | --- | --- |
 //! | `burst:<flare>:pack:<p>` | list of frames for pack `p` |
 //! | `burst:<flare>:control:<p>` | list of control frames for pack `p`, which overtake the above |
-//! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | a chunk many packs read |
+//! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | a chunk that several packs read |
 //! | `…:left` of the above | how many of them have not read it yet; the last one deletes both |
-//! | `burst:<flare>:heartbeat:<p>` | signs of life of pack `p` |
+//! | `burst:<flare>:heartbeat:<p>` | the heartbeat of pack `p` |
 //!
 //! A one-to-one message costs one `RPUSH` (with its `EXPIRE`) and one `BLPOP` per chunk; a
-//! one-to-many message is stored once, costs one small `RPUSH` per pack and chunk, and one `GET`
-//! and `DECR` by each reader. All commands name a single key. Every key expires some time after
-//! the flare's deadline, and [`clean`] deletes what is left.
+//! one-to-many message is stored once and costs one small `RPUSH` per pack and chunk, and one `GET`
+//! and `DECR` per reader. All commands name a single key. Every key expires some time after the
+//! flare's deadline, and [`clean`] deletes what is left.
 //!
-//! Frames are written by pooled connections, pipelined, and confirmed by the server before `send`
-//! returns. Each pack has receiving connections of its own, so that no receive ever holds a
-//! connection a send needs. A server that does not answer ends the flare, and so does a receiving
-//! connection that breaks: what was being popped from a list may be gone with it. Reading without
-//! popping (`LRANGE`, later `LTRIM`) would not do: nothing with a single key waits for an entry
-//! and leaves it there, and a trim that a broken connection delivers late takes away what nobody
-//! has read. Where connections break, use [`stream`](super::stream).
+//! Frames are written on pooled connections, pipelined, and confirmed by the server before `send`
+//! returns. Each pack has separate receiving connections, so that no receive ever holds a
+//! connection that a send needs. A server that does not answer ends the flare, and so does a
+//! receiving connection that breaks: an entry that was being popped from a list may be lost with
+//! it. Reading without popping (`LRANGE`, later `LTRIM`) would not work: no command on a single key
+//! waits for an entry and leaves it there, and a trim that a broken connection delivers late
+//! removes entries that nobody has read. Where connections break, use [`stream`](super::stream).
 
 mod commands;
 mod receiver;
@@ -46,9 +46,10 @@ use receiver::Receiver;
 
 pub(in crate::remote) const KIND: BackendKind = layout::kind::<Lists>();
 
-/// Threads that take messages: one waits for the server while the other reads.
+/// Threads that take messages: one waits for the server while the other one reads.
 const RECEIVERS: usize = 2;
-/// One-to-many chunks up to this size are cheaper sent to each than stored, announced and read.
+/// One-to-many chunks up to this size are cheaper to send to each pack than to store, announce and
+/// read.
 const INLINE: usize = 4 << 10;
 
 /// See the module's documentation.
@@ -106,7 +107,7 @@ impl Layout for Lists {
     ) -> Result<(), RespError> {
         let header = frame.seal();
         exchange.command(&[&[b"RPUSH"], &[list.as_bytes()], &[&header, frame.payload]])?;
-        // An emptied list is gone, its expiry with it, so each push sets it anew.
+        // An emptied list is removed together with its expiry, so each push sets it again.
         expire(exchange, list, expiry)
     }
 

@@ -1,4 +1,4 @@
-//! What a receiving thread does: takes one frame after another from a list.
+//! The task of a receiving thread: takes one frame after another from a list.
 
 use super::super::keys::Keys;
 use super::super::resp::Exchange;
@@ -9,7 +9,7 @@ use super::commands;
 use crate::remote::inbox::{Inbox, PayloadTarget};
 use crate::wire::{Header, Kind};
 
-/// Seconds a server waits before it says that there is nothing.
+/// The seconds a server waits before it replies that there is nothing.
 const BLOCK_SECONDS: &[u8] = b"1";
 
 /// Takes frames from one list.
@@ -36,7 +36,7 @@ impl Receiver {
             kind: Kind::Data,
             ..*header
         };
-        // What has been here before was also released before.
+        // A chunk that arrived before was also released before.
         let PayloadTarget::Chunk(mut chunk) = inbox.open(&header)? else {
             return Ok(());
         };
@@ -70,7 +70,7 @@ impl Task for Receiver {
         })
     }
 
-    /// What the server popped for a connection that broke is gone.
+    /// An entry that the server popped for a connection that broke is lost.
     fn resumes(&self) -> bool {
         false
     }

@@ -8,9 +8,9 @@ use super::super::resp_error::RespError;
 use crate::pack_id::PackId;
 use crate::remote::Frame;
 
-/// Milliseconds a server waits before it says that there is nothing.
+/// The milliseconds a server waits before it replies that there is nothing.
 const BLOCK: &[u8] = b"1000";
-/// Entries that come with one reply; the server copies them all.
+/// The most entries in one reply; the server copies them all.
 const AT_ONCE: &[u8] = b"8";
 
 /// Adds a frame to a stream. One reply.
@@ -29,7 +29,7 @@ pub(super) fn add(
     ])
 }
 
-/// Asks for the entries behind one, waiting for them.
+/// Requests the entries after one, waiting for them.
 pub(super) fn read(
     exchange: &mut Exchange<'_>,
     stream: &str,
@@ -60,8 +60,8 @@ pub(super) fn remove(
     exchange.command(&arguments)
 }
 
-/// Notes that a pack has read a chunk for all; `true` when that was the last of so many, which
-/// deletes the note. Done twice, because the answer got lost, it is as if it were done once.
+/// Records that a pack has read a chunk for all; `true` if that was the last of `all`, which
+/// deletes the record. Repeating it, because the reply was lost, has no further effect.
 pub(super) fn note(
     exchange: &mut Exchange<'_>,
     readers: &str,

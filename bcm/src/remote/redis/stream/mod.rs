@@ -1,23 +1,24 @@
-//! `redis-stream`: packs talk through streams of a Redis, Valkey or DragonflyDB server.
+//! `redis-stream`: packs communicate through streams of a Redis, Valkey or DragonflyDB server.
 //!
 //! | key | holds |
 //! | --- | --- |
 //! | `burst:<flare>:lane:<p>:<l>` | stream of frames for pack `p`; chunks take turns between lanes |
 //! | `burst:<flare>:control:<p>` | stream of control frames for pack `p`, which overtake the above |
-//! | `burst:<flare>:cast` | stream of chunks every pack reads |
+//! | `burst:<flare>:cast` | stream of chunks that every pack reads |
 //! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | the packs that have read one |
-//! | `burst:<flare>:heartbeat:<p>` | signs of life of pack `p` |
+//! | `burst:<flare>:heartbeat:<p>` | the heartbeat of pack `p` |
 //!
 //! A chunk is one entry with one field. A one-to-one message costs an `XADD` per chunk, one
-//! `EXPIRE`, one `INCR` ([`heartbeat`](super::heartbeat)), and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
-//! message for all other packs is one entry in the common stream, which each of them reads and
-//! notes; the last one deletes it: an `XADD` for each chunk, `XREAD`, `SADD`, `EXPIRE` and `SCARD`
-//! by each reader. One for some of the packs only goes to each of them.
+//! `EXPIRE`, one `INCR` ([`heartbeat`](super::heartbeat)), and the reader's `XREAD` and `XDEL`,
+//! each of which serves several waiting entries. A message for all other packs is one entry per
+//! chunk in the common stream, which each of them reads and records as read; the last one deletes
+//! it: an `XADD` for each chunk, and `XREAD`, `SADD`, `EXPIRE` and `SCARD` by each reader. A
+//! message for only some of the packs is sent to each of them.
 //!
-//! Reading an entry does not take it away, so a reader whose connection breaks goes on behind the
-//! last entry it has finished: nothing is lost, and what comes twice is dropped. All commands
-//! name a single key. Every key expires some time after the flare's deadline, and [`clean`]
-//! deletes what is left.
+//! Reading an entry does not remove it, so a reader whose connection breaks continues after the
+//! last entry it has finished: nothing is lost, and duplicates are dropped. All commands name a
+//! single key. Every key expires some time after the flare's deadline, and [`clean`] deletes what
+//! is left.
 
 mod commands;
 mod reader;
@@ -45,9 +46,10 @@ use reader::Reader;
 
 pub(in crate::remote) const KIND: BackendKind = layout::kind::<Streams>();
 
-/// Streams of a pack, each with a thread that reads it: one waits while the other reads.
+/// The streams of a pack, each with a thread that reads it: one waits while the other one reads.
 const LANES: u32 = 2;
-/// One-to-many chunks up to this size are cheaper sent to each than noted by each.
+/// One-to-many chunks up to this size are cheaper to send to each pack than to have each record
+/// them as read.
 const INLINE: usize = 4 << 10;
 
 /// See the module's documentation.
@@ -66,7 +68,8 @@ pub(in crate::remote) fn open(
 }
 
 impl Streams {
-    /// The stream a chunk goes to. Small messages of one worker keep to one, large ones use all.
+    /// The stream a chunk goes to. One worker's small messages stay in one stream, large ones use
+    /// all.
     fn lane(&self, to: PackId, frame: &Frame<'_>) -> String {
         let lane = frame.header.source.wrapping_add(frame.header.chunk) % LANES;
         self.keys.lane(to, lane)
@@ -85,7 +88,7 @@ impl Layout for Streams {
         }
     }
 
-    /// Two packs have no use for the stream that all read.
+    /// Two packs do not need the common stream.
     fn read(&self) -> Vec<String> {
         let mut streams = self.own();
         streams.extend((self.packs > 2).then(|| self.keys.cast()));
@@ -134,7 +137,7 @@ impl Layout for Streams {
             Some(cast) => Cow::Borrowed(cast.as_str()),
             None => Cow::Owned(self.lane(pack, frame)),
         };
-        // One stands for all where they have a stream in common.
+        // With a common stream, one pack stands for all.
         let (peer, to, lanes) = match (&cast, to) {
             (None, [pack, ..]) => (Peer::Pack(*pack), to, LANES as usize),
             _ => (Peer::AnyWorker, to.get(..1).unwrap_or_default(), 1),

@@ -1,5 +1,5 @@
-//! What a reading thread does: takes the entries of one stream in their order, and remembers
-//! where it is when its connection breaks.
+//! The task of a reading thread: takes the entries of one stream in order, and remembers its
+//! position when its connection breaks.
 
 use std::time::SystemTime;
 
@@ -14,14 +14,14 @@ use crate::pack_id::PackId;
 use crate::remote::inbox::Inbox;
 use crate::wire::Kind;
 
-/// Longest id of an entry: two numbers of 64 bits.
+/// The longest id of an entry: two numbers of 64 bits.
 const LONGEST_ID: usize = 48;
 
 /// Reads one stream.
 pub(super) struct Reader {
     keys: Keys,
     pack: PackId,
-    /// Packs that read the common stream.
+    /// The number of packs that read the common stream.
     readers: u32,
     deadline: Option<SystemTime>,
     stream: String,
@@ -30,7 +30,7 @@ pub(super) struct Reader {
     after: Vec<u8>,
     /// Finished entries that are still in the stream.
     done: Vec<Vec<u8>>,
-    /// Entries many read that were read, with where that is to be noted.
+    /// Common entries that were read, with the key where that must be recorded.
     read: Vec<(Vec<u8>, String)>,
 }
 
@@ -71,7 +71,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Takes what has come, and what was taken out of the stream.
+    /// Reads new entries, and deletes finished ones from the stream.
     fn read(&mut self, exchange: &mut Exchange<'_>, inbox: &Inbox) -> Result<(), End> {
         let (me, expiry) = ((self.pack, self.readers), expiry(self.deadline));
         while let Some((id, readers)) = self.read.last() {

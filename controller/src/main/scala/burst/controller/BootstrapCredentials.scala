@@ -4,15 +4,15 @@ import burst.controller.http.{AdminKey, OwnCertificate}
 import burst.node.DataDirectory
 import com.typesafe.config.{Config, ConfigValueFactory}
 
-/** The credentials of whoever starts a controller, as the first user and as the administrator: found in the
-  * data directory, and written there. `config` has the administrator's key, and the certificate that the
-  * platform has made itself if it is to have one.
+/** The credentials of the user who starts a controller, as the first user and as the administrator: read from
+  * the data directory, and written there. `config` contains the administrator's key, and the platform's own
+  * certificate if one is configured.
   */
 final class BootstrapCredentials private (data: DataDirectory, adminKey: String, val config: Config):
-  /** Of the namespace `guest`, as an earlier start wrote them. */
+  /** Returns the credentials of the namespace `guest`, as an earlier start wrote them. */
   def guest: Option[String] = data.property("AUTH")
 
-  /** What is written opens something: without good credentials of `guest` there are none. */
+  /** Writes credentials that are valid; none for `guest` if none are known. */
   def write(url: String, credentials: Option[String]): Unit = data.writeProperties(
     Vector("APIHOST" -> url) ++ credentials.map("AUTH" -> _) ++
       Option.when(
@@ -22,7 +22,7 @@ final class BootstrapCredentials private (data: DataDirectory, adminKey: String,
   )
 
 object BootstrapCredentials:
-  /** The administrator's key is as configured, else the one that an earlier start made, else a fresh one. */
+  /** Uses the configured administrator's key, else the one that an earlier start made, else a fresh one. */
   def of(config: Config, data: DataDirectory): BootstrapCredentials =
     val key = Some(config.getString(AdminKey.Setting))
       .filter(_.nonEmpty)

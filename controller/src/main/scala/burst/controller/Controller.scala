@@ -16,13 +16,13 @@ import scala.concurrent.duration.FiniteDuration
   * @param invokers
   *   where invokers register
   * @param storage
-  *   what it keeps; the same the scheduler was given
+  *   the stores, shared with the scheduler
   * @param guestCredentials
-  *   `uuid:key` of the namespace `guest` when this start created it: the only time they are seen in clear.
-  *   When they were lost, `renewCredentials` makes new ones.
+  *   `uuid:key` of the namespace `guest` if this start created it: the only time they are seen in clear. If
+  *   they are lost, `renewCredentials` makes new ones.
   * @param drain
-  *   it is not ready any more, and what still comes is served; completes when no sequence goes on that does
-  *   now, after so long at the latest
+  *   makes the controller not ready, while it still serves requests; completes when the sequences now running
+  *   have ended, or after the given time
   */
 final class Controller private[controller] (
     val address: InetSocketAddress,
@@ -33,21 +33,22 @@ final class Controller private[controller] (
     val drain: FiniteDuration => Future[Unit],
     stop: () => Future[Unit]
 ):
-  /** Credentials of the namespace `guest`: those this start created, or `known` ones if they are still good.
-    * Asks the store.
+  /** Returns the credentials of the namespace `guest`: those this start created, or `known` ones if they are
+    * still valid. Queries the store.
     */
   def credentials(known: Option[String]): Option[String] =
     guestCredentials.orElse(known.filter:
       case s"$uuid:$key" => storage.namespaces.authenticate(uuid, key).exists(_.namespace == Controller.Guest)
       case _ => false)
 
-  /** New ones, unless an administrator has taken care of them. */
+  /** Makes new credentials, unless an administrator has changed the namespace. */
   def renewCredentials(): Option[String] = storage.namespaces.renewKey(Controller.Guest)
 
-  /** Takes no more requests, lets those under way end for a moment, stops the scheduler, closes the stores.
+  /** Accepts no more requests, gives those under way a moment to end, stops the scheduler, and closes the
+    * stores.
     */
   def shutdown(): Future[Unit] = stop()
 
 object Controller:
-  /** The namespace of whoever starts the platform. */
+  /** The namespace of the user who starts the platform. */
   val Guest = "guest"

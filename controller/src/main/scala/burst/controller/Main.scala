@@ -10,7 +10,7 @@ import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `burst controller` becomes this process: a member of the cluster of controllers, which serves the API. */
+/** The process of `burst controller`: a member of the cluster of controllers, which serves the API. */
 object Main:
   def main(arguments: Array[String]): Unit = Node.run(Role.Controller)(start)
 
@@ -30,7 +30,8 @@ object Main:
       private val started =
         membership.joined.flatMap: _ =>
           val scheduling = ActorScheduling.start(bootstrap.config, metrics, spans)
-          // A start that fails leaves the cluster, too: then nobody went on without it.
+          // A failed start also leaves the cluster: in that case `lost` must not report that the others
+          // continued without it.
           def own(its: Scheduling): Scheduling =
             def leave() =
               leaving.set(true)
@@ -48,8 +49,8 @@ object Main:
 
       override def drain(bound: FiniteDuration): Future[Unit] = started.flatMap(_.drain(bound))
 
-      /** Before it is a member it has begun nothing that does not end with the process, and what it was about
-        * to begin when it was none any more never will have.
+      /** Shuts down what was started. Before the node is a member, it has started nothing that does not end
+        * with the process; if it lost its membership before it started, it never will.
         */
       def stop(bound: FiniteDuration): Future[Unit] =
         leaving.set(true)

@@ -19,13 +19,13 @@ import scala.util.control.NonFatal
 
 /** The one place where configuration picks the controller's implementations. */
 object Wiring:
-  /** Stores as configured. Opening blocks. */
+  /** Opens the configured stores. Blocks. */
   def storage(config: Config, metrics: MetricsRegistry): Storage =
     Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace, metrics)
 
-  /** Opens the stores, has the scheduler's side built upon them, and listens. `config` is a whole one, with
-    * the libraries' references; `metrics` and `spans` are what the scheduler's side was given, too. When
-    * anything fails all that was begun is undone.
+  /** Opens the stores, starts the scheduler on top of them, and listens. `config` is complete, with the
+    * libraries' reference configuration; `metrics` and `spans` are shared with the scheduler. If anything
+    * fails, all that was started is undone.
     */
   def start(
       config: Config,
@@ -47,10 +47,10 @@ object Wiring:
   private def orUndo[A](step: Future[A])(undo: => Future[Unit])(using ExecutionContext): Future[A] =
     step.recoverWith { case NonFatal(cause) => undo.transformWith(_ => Future.failed(cause)) }
 
-  /** How long requests under way have at the end. */
+  /** How long requests under way may take at shutdown. */
   private val Draining = 3.seconds
 
-  /** Read as a whole before anything is begun. */
+  /** The settings, all read before anything is started. */
   private final case class Settings(
       http: HttpSettings,
       limits: PlatformLimits,
@@ -127,7 +127,7 @@ object Wiring:
       redirecting <- orUndo(TlsRedirect.bind(settings.http, port)):
         binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
       unbound = () => Future.traverse(redirecting.toSeq :+ binding)(_.terminate(Draining))
-      // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
+      // Last, when everything else runs: credentials that nobody gets to see would lock the owner out.
       guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
         unbound().transformWith(_ => scheduler.shutdown())
       stopRecords = records.start()

@@ -4,10 +4,11 @@ import java.net.{InetAddress, ServerSocket}
 import java.util.concurrent.ThreadLocalRandom
 import scala.util.Try
 
-/** A port that is free now, for what cannot choose its own. */
+/** Finds a port that is free now, for servers that cannot choose their own. */
 object FreePort:
-  /** Below those the kernel gives to outgoing connections (32768 to 60999, if nobody has it otherwise), so
-    * that it takes none of them before it is used; the servers of other tests have their own.
+  /** Picks a port below those that the kernel gives to outgoing connections (32768 to 60999 unless configured
+    * otherwise), so that none of these takes it before it is used; the servers of other tests have their own
+    * range.
     */
   def apply(): Int = in(30000 until 32000)
 

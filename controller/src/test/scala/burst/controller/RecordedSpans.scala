@@ -6,7 +6,7 @@ import io.opentelemetry.api.common.AttributeKey
 import java.util.concurrent.ConcurrentLinkedQueue
 import scala.jdk.CollectionConverters.*
 
-/** Keeps what it is told. */
+/** Keeps the spans that end. */
 final class RecordedSpans extends SpanSink:
   private val spans = ConcurrentLinkedQueue[EndedSpan]()
 

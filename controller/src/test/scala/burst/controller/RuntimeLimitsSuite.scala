@@ -7,7 +7,7 @@ import io.circe.parser.parse
 import scala.io.Source
 
 class RuntimeLimitsSuite extends munit.FunSuite:
-  test("limits that runtimes have as well are what the golden copy says"):
+  test("limits that are shared with the runtimes match the golden copy"):
     val golden: Json =
       parse(Source.fromResource("golden/constants.json").mkString).fold(throw _, identity)
     assertEquals(golden.hcursor.get[Long]("concurrency"), Right(ActionLimits.MostConcurrency))

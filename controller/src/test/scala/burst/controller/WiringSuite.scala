@@ -51,7 +51,7 @@ class WiringSuite extends munit.FunSuite:
 
   private def stop(controller: Controller): Unit = Await.result(controller.shutdown(), 30.seconds)
 
-  directory.test("a taken port, a scheduler that does not start and a bad setting leave nothing open"):
+  directory.test("a failed start leaves nothing open: a taken port, a scheduler's failure or a bad setting"):
     root =>
       val taken = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
       val before = stopped.get
@@ -62,12 +62,12 @@ class WiringSuite extends munit.FunSuite:
       failing(config(root, "burst.flare-defaults.packing = tight"))
       failing(config(root, "burst.http.port = many"))
       assertEquals(stopped.get, before + 1)
-      // Nobody got to see credentials so far: the first start that succeeds shows them.
+      // No start has shown credentials so far: the first that succeeds shows them.
       val controller = start(config(root))
       assert(controller.guestCredentials.isDefined)
       stop(controller)
 
-  directory.test("a store that fails when the port is bound already frees it"): root =>
+  directory.test("a store that fails after the port is bound frees the port"): root =>
     val port = FreePort()
     val broken = new Namespaces:
       override def establish(namespace: String) = throw StoreException("creating a namespace", null, "no")

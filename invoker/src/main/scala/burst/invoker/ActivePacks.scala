@@ -12,24 +12,24 @@ import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
 
 /** The packs of an invoker that have a `PackActor`, and how long they may run. Belongs to the invoker's
-  * actor. Whatever becomes of a pack's actor, the end of the pack is reported once.
+  * actor. Whatever happens to a pack's actor, the end of the pack is reported exactly once.
   */
 private final class ActivePacks(services: PackServices, context: ActorContext[Invoker.Command]):
   import ActivePacks.{Active, Terminated}
 
   private var active = Map.empty[PackKey, Active]
 
-  /** Until when packs may run. */
+  /** The time until which packs may run. */
   private var lease = Option.empty[MonotonicTime]
 
-  /** Those who want to know when no pack runs. */
+  /** Those to notify when no pack runs any more. */
   private var ending = Vector.empty[ActorRef[Done]]
 
   def contains(key: PackKey): Boolean = active.contains(key)
   def isEmpty: Boolean = active.isEmpty
   def workers: Int = containers.map(_.size).sum
 
-  /** On a node of a cluster. */
+  /** The shapes of packs on a node of a cluster. */
   def shapesOn(node: String): Iterable[PackShape] =
     containers.filter(_.node.contains(node)).map(PackShape.of)
   def memoryMiB: Long = containers.map(it => it.size.toLong * it.memory).sum
@@ -59,9 +59,9 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
 
   // ---- Containers that calls share -----------------------------------------------------------------------
 
-  /** What a call begins with that is to share a container, where another one is in it: whether it takes one
-    * more is for its runtime to say. Until its program runs again, one that was kept may have no network yet,
-    * and goes with the call that has taken it.
+  /** The supply for a call that should share a container that other calls are already in: whether it accepts
+    * one more is up to its runtime. Until its program runs again, a warm container may have no network yet,
+    * and is removed together with the call that has taken it.
     */
   def sharedBy(assignment: PackAssignment): Option[Supply] =
     val others = assignment.shared.fold(Vector.empty)(in(_).map(_._2))
@@ -74,15 +74,15 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   /** Whether calls run in this container. */
   def isIn(pack: LoadedPack): Boolean = active.valuesIterator.exists(_.isIn(pack))
 
-  /** The program of a container runs: those that waited for it join. */
+  /** A container's program runs: the calls that waited for it join. */
   def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
     active = active.updated(key, there.copy(shares = Some(pack), isUp = true))
     there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
       call.actor ! PackActor.Join(Some(pack))
       active = active.updated(waiting, call.copy(waits = false, shares = Some(pack), isUp = true))
 
-  /** A call has left its container: if nobody is left who runs in it or starts one for those that wait, the
-    * first of them does.
+  /** A call has left its container: if no other call runs in it or starts one for those that wait, the first
+    * of these starts it.
     */
   private def left(container: SharedContainer): Unit =
     val others = in(container)
@@ -91,7 +91,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
       first.actor ! PackActor.Join(None)
       active = active.updated(key, first.copy(waits = false))
 
-  /** A flare of a group: its part goes to the group's pack, if that is there. */
+  /** A flare of a group: its part goes to the group's pack, if that exists. */
   def join(group: FlareId, run: PackActor.Run): Unit =
     active.find((key, _) => key.flareId == group && key.pack == run.assignment.pack) match
       case Some((key, pack)) =>
@@ -104,14 +104,14 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     val failure = Failure(FailureKind.PackLost, "the group has ended", operation = Some(Operation.Start))
     refuse(run.assignment, run.replyTo, failure)
 
-  /** What it is asked for cannot be, or is no more. */
+  /** Reports that a requested pack cannot be provided, or has ended. */
   def refuse(assignment: PackAssignment, replyTo: ActorRef[PackReport], failure: Failure): Unit =
     PackReporter(assignment, services, replyTo).ended(reusable = false, Some(failure))
 
   def tell(flareId: FlareId, pack: Int)(command: PackActor.Command): Unit =
     for (key, there) <- active if key.pack == pack && there.isOf(flareId) do there.actor ! command
 
-  /** A container has come to its end that may be a pack's. */
+  /** A container has exited; it may belong to a pack. */
   def exited(containerId: String, exit: ContainerExit): Unit =
     active.values.foreach(_.actor ! PackActor.Exited(containerId, exit))
 
@@ -122,7 +122,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def abortAll(failure: Failure): Unit =
     active.foreach((key, pack) => pack.actor ! PackActor.Abort(key.flareId, failure, atOnce = true))
 
-  /** Kills all; answered by [[answerIfNone]]. */
+  /** Kills all packs; [[answerIfNone]] answers. */
   def end(failure: Failure, replyTo: ActorRef[Done]): Unit =
     abortAll(failure)
     ending :+= replyTo
@@ -140,7 +140,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     active -= key
     ended.flatMap(_.assignment.shared).foreach(left)
 
-  /** The actor of a pack that has finished is not active any more: this one broke off. */
+  /** The actor of a pack that has finished is no longer active, so this one broke off. */
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
     context.log.atError().of(key.flareId, pack.assignment.origin).log("pack {} broke off", key.pack)
     val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
@@ -157,9 +157,9 @@ private object ActivePacks:
   /** The actor of a pack has stopped. */
   final case class Terminated(key: PackKey)
 
-  /** A pack that is there; `runs` is the last flare that came to it, where it is a group's, `shares` the
-    * container that it is in beside other calls, or could be once its program `isUp`, and `waits` says that
-    * it waits for one.
+  /** An active pack. `runs` is the last flare that came to it, if it is a group's; `shares` is the container
+    * that it is in with other calls, or could share once its program `isUp`; `waits` is whether it waits for
+    * one.
     */
   private final case class Active(
       actor: ActorRef[PackActor.Command],

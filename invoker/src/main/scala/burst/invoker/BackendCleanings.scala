@@ -7,8 +7,8 @@ import org.apache.pekko.actor.typed.scaladsl.ActorContext
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 
-/** Has `clean` delete what flares left on their backends, and tells those who asked. Belongs to the invoker's
-  * actor.
+/** Lets `clean` delete what flares left on their backends, and sends the outcome to the requesters. Belongs
+  * to the invoker's actor.
   */
 private final class BackendCleanings(
     clean: (FlareId, BackendConfig) => Future[Option[Failure]],
@@ -22,10 +22,10 @@ private final class BackendCleanings(
 
   def isEmpty: Boolean = running == 0
 
-  /** Whether there are any that the invoker's stop still waits for. */
+  /** Whether the invoker's stop still waits for any of them. */
   def isAwaited: Boolean = running > 0 && !overdue
 
-  /** A backend without an address is no server: nothing can have been left there. */
+  /** A backend without an address has no server: nothing can have been left there. */
   def start(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[FlareCleaned]): Unit =
     if backend.uri.isEmpty then replyTo ! FlareCleaned(flareId, None)
     else
@@ -37,7 +37,7 @@ private final class BackendCleanings(
         )
         Cleaned(replyTo, FlareCleaned(flareId, error))
 
-  /** Those under way are waited for so long and no longer, as a server may be gone. */
+  /** Bounds the wait for those in progress, as a server may be gone. */
   def close(within: FiniteDuration): Unit =
     val _ = context.scheduleOnce(within, context.self, Overdue)
 

@@ -9,8 +9,8 @@ import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerSche
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** The invoker's end of its session with the scheduler's controller (see `Link`). To the invoker and its
-  * package cache it is the controller.
+/** The invoker's end of its session with the scheduler's controller (see `Link`). It stands in for the
+  * controller towards the invoker and its package cache.
   *
   * ==States==
   * {{{
@@ -22,18 +22,18 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
   *                                    └─────────────── leaving ◀────────────────┘
   *                                    every pack has ended
   * }}}
-  * Refused while it connects it says so, and its process is to end.
+  * If it is refused while connecting it reports that, and its process should end.
   *
-  *   - ''connecting'': says Hello to every endpoint, at every heartbeat of the invoker; logged once when
-  *     nobody answers.
-  *   - ''connected'': a session. Its heartbeats are the beats. When nothing was seen for a while, or the
-  *     scheduler says that it hands over, Hello is said as well: a scheduler that welcomes it by a later
-  *     epoch has taken over, and the next session begins with the packs of this one ([[PackJournals]]).
-  *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
+  *   - ''connecting'': says Hello to every endpoint, at every heartbeat of the invoker; logged once if nobody
+  *     answers.
+  *   - ''connected'': a session. The invoker's heartbeats are its beats. If nothing was seen for a while, or
+  *     the scheduler announces that it hands over, it also says Hello: a scheduler that welcomes it by a
+  *     later epoch has taken over, and the next session begins with the packs of this one ([[PackJournals]]).
+  *   - ''leaving'': the session's packs are being killed. Their reports are dropped.
   *
-  * The runtimes of the packs are told how long the session lasts, so that they end with it even if this
-  * process stands still by then. How long nothing was seen counts from when the last beat that was seen was
-  * sent, by a clock that goes on while the process stands still.
+  * The packs' runtimes receive the duration of the session as a lease, so that they end with it even if this
+  * process is stalled then. Silence is counted from when the last beat that was seen was sent, by a clock
+  * that goes on while the process is stalled.
   */
 object ControllerLink:
   private[invoker] sealed trait Internal
@@ -43,13 +43,13 @@ object ControllerLink:
   private case object Ended extends Internal
   private case object Check extends Internal
 
-  /** What brings the session's messages, or takes them, has died of one. */
+  /** The actor that receives the session's messages, or sends them, has died of one. */
   private case object Broken extends Internal
 
-  /** Another scheduler is looked for after a fifth of the time in which something must be seen. */
+  /** It looks for another scheduler after this fraction of the time in which something must be seen. */
   private val QuietFraction = 5
 
-  /** After so many Hellos it is said that nobody answers. */
+  /** After this many Hellos it logs that nobody answers. */
   private val HellosBeforeWarning = 10
 
   /** Why a session has ended. */
@@ -63,27 +63,27 @@ object ControllerLink:
       case BrokenMessage => "a message of the session cannot be read, or written"
       case EndedByScheduler => "the scheduler ended the session"
 
-  /** When keeping packs began: here, and by the clock of the scheduler that then welcomed this invoker, if it
-    * told.
+  /** When it began to keep packs: locally, and by the clock of the scheduler that then welcomed this invoker,
+    * if that sent its time.
     */
   private final case class KeptSince(at: MonotonicTime, since: Option[Timestamp])
 
   type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
-  /** What the process of the invoker has to know. */
+  /** What the invoker's process has to know. */
   enum Event:
     /** A session has begun. */
     case Joined
 
-    /** There will be none. */
+    /** There will be no session. */
     case TurnedAway(reason: String)
 
   /** @param home
-    *   what the data directory is known by, see `Hello`
+    *   the identity of the data directory, see `Hello`
     * @param asked
     *   the question to the operator when no endpoint answers
     * @param journalMemory
-    *   bytes of what packs told that may be kept for another scheduler
+    *   bytes of reports that may be kept for another scheduler
     */
   final case class Settings(
       endpoints: Vector[SessionEndpoint],
@@ -117,14 +117,14 @@ private final class ControllerLink(
   private var fetches = Map.empty[FetchPackage, ActorRef[PackageReply]]
   private val journals = PackJournals(settings.journalMemory)
 
-  /** Of the invoker's cluster, by who waits. */
+  /** The packs that wait for room in the invoker's cluster. */
   private var wanted = Vector.empty[WantedPacks]
 
-  /** Since when all packs are there that any scheduler asked for. */
+  /** Since when all packs that any scheduler asked for have been kept. */
   private var keptSince = Option.empty[KeptSince]
 
-  /** One session. `sent` has the beats not seen yet, with when they were sent, `contactAt` is when one was
-    * that has been seen: what packs live by is no longer because there is a new session.
+  /** One session. `sent` has the beats not seen yet, with the times they were sent; `contactAt` is when the
+    * last one that has been seen was sent: a new session does not extend the lease of packs.
     */
   private final class Session(val welcome: Welcome, var contactAt: MonotonicTime):
     sessions += 1
@@ -137,7 +137,7 @@ private final class ControllerLink(
     private var sent = Map.empty[Long, MonotonicTime]
     private var isOver = false
 
-    /** What the scheduler last said of a machine that is left. */
+    /** What the scheduler last reported about whether an invoker that is leaving is free. */
     var free = Option.empty[Boolean]
     private val packs = PackRelay(journals, outbox.put)
     export outbox.put
@@ -159,24 +159,25 @@ private final class ControllerLink(
       sent.get(beat).foreach(at => contactAt = contactAt.max(at))
       sent = sent.filter(_._1 > beat)
 
-    // What the ends of the session before said last may still be on its way.
+    // The last messages of the previous session's producer and consumer may still be on their way.
     def demanded(next: ProducerController.RequestNext[ToController]): Unit =
       if next.producerId == producer then outbox.demanded(next)
     def isOwn(delivery: ConsumerController.Delivery[ToInvoker]): Boolean = delivery.confirmTo == commands
 
-    /** When it is over, unless something is seen before. */
+    /** When the session is over, unless something is seen before. */
     def lease: MonotonicTime = contactAt + welcome.contact
 
     def isOverdue: Boolean = MonotonicTime.now() > lease
 
-    /** The scheduler hands over: there is nobody any more to talk to. */
+    /** The scheduler hands over: nothing more can be sent to it. */
     def over(): Unit = isOver = true
 
     /** Whether it is time to look for another scheduler. */
     def isQuiet: Boolean =
       isOver || MonotonicTime.now() > contactAt + welcome.contact / QuietFraction
 
-    /** Whether nobody waits for what the next scheduler would be told, or for what this one had placed. */
+    /** Whether nobody waits for anything that the next scheduler would receive, or that this one had placed.
+      */
     def isIdle: Boolean = journals.held.isEmpty && (isOver || !free.contains(false))
 
     def close(): Unit =
@@ -197,7 +198,7 @@ private final class ControllerLink(
   ): Behavior[Command] =
     hello(status, tries)
     if hellos == HellosBeforeWarning then context.log.warn(unanswered)
-    // nobody is there who could have placed anything
+    // no scheduler can have placed anything here
     if status.isLeaving then invoker ! Invoker.LeaveHeard(free = None)
     receive {
       case Heartbeat(now) => connecting(invoker, now, tries, (hellos + 1).min(HellosBeforeWarning + 1))
@@ -212,14 +213,14 @@ private final class ControllerLink(
   private def hello(status: InvokerStatus, tries: Long): Unit =
     endpoints.foreach(_ ! Hello.own(status.id, tries, context.self, settings.home))
 
-  /** With the packs that were kept of the session before. */
+  /** Begins a session, with the packs that were kept from the previous one. */
   private def join(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
       session: Session
   ): Behavior[Command] =
     epoch = session.welcome.epoch
-    // the one that takes over may be of a release that never says
+    // the new scheduler may be of a release that never sends this
     want(invoker, Vector.empty)
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)
@@ -234,13 +235,13 @@ private final class ControllerLink(
     events ! Event.Joined
     connected(invoker, status, session)
 
-  /** Whether what it does not hold it was never asked for. What was lost before, the scheduler that it then
-    * joined has long stored.
+  /** Whether it was never asked for any pack that it does not hold. Anything lost earlier has long been
+    * stored by the scheduler that it then joined.
     */
   private def isUnbroken(session: Session): Boolean =
     keptSince.exists(_.at + session.welcome.contact / 2 < MonotonicTime.now())
 
-  /** Too little of it is kept for another scheduler to go on with it. */
+  /** Too little is kept of the pack for another scheduler to continue it. */
   private def endPartial(invoker: ActorRef[Invoker.Command], pack: PackKey): Unit =
     val failure = Failure(FailureKind.InvokerLost, "the scheduler changed while the pack put out too much")
     invoker ! InvokerRequest(AbortPack(pack.flareId, pack.pack, failure), answers)
@@ -355,9 +356,9 @@ private final class ControllerLink(
       case _: UnregisterInvoker => departed
     }
 
-  /** The process is ending: that the scheduler ends the session, too, is no reason to begin another one. */
+  /** The process is ending: it begins no other session, even if the scheduler ends this one. */
   private def departed: Behavior[Command] = receive(PartialFunction.empty)
 
-  /** What a state does not name does not concern it. */
+  /** Messages that a state does not name are ignored in it. */
   private def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
     Behaviors.receiveMessagePartial[Command](handler.orElse { case _ => Behaviors.same })

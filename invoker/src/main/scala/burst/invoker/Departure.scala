@@ -3,8 +3,8 @@ package burst.invoker
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.ActorRef
 
-/** How an invoker's machine is left: every heartbeat says so, and it is done when enough of them were heard
-  * while nothing runs or is to come. Belongs to the invoker's actor.
+/** How an invoker leaves: every heartbeat announces it, and it is complete when enough of them were heard
+  * while nothing runs or is on its way. Belongs to the invoker's actor.
   */
 private final class Departure:
   import Departure.BeatsToBeKnown
@@ -12,9 +12,9 @@ private final class Departure:
   private var begun = false
   private var leavers = Vector.empty[ActorRef[Done]]
 
-  /** Heartbeats that were heard since it said so and nothing runs or is to come, one of each interval: what
-    * the last pack told has been heard before the second of them. Of a scheduler that does not say whether
-    * more is on its way, what it had placed has most probably come by then.
+  /** Heartbeats heard since it announced its leaving and while nothing runs or is on its way, one per
+    * interval: the last pack's reports have been heard before the second of them. If the scheduler does not
+    * say whether more is on its way, whatever it had placed has most probably arrived by then.
     */
   private var heard = 0
   private var free = false
@@ -29,7 +29,7 @@ private final class Departure:
   /** An interval of heartbeats begins. */
   def beat(): Unit = beaten = begun
 
-  /** A heartbeat was heard; where the scheduler says whether the machine is free, that alone tells. */
+  /** A heartbeat was heard; if the scheduler says whether the machine is free, only that counts. */
   def hear(free: Option[Boolean], isIdle: Boolean): Unit =
     this.free = free.getOrElse(true)
     if !isIdle || !this.free then heard = 0

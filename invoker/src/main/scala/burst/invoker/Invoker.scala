@@ -14,8 +14,8 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 
-/** What is fixed about an invoker. `slots` are those it has where they follow no cluster; `memoryLimit` in
-  * MiB. `prewarmed` containers are kept ready, the first for workers of `prewarmedMemory` MiB. `clean`
+/** What is fixed about an invoker. `slots` applies if they follow no cluster; `memoryLimit` is in MiB.
+  * `prewarmed` containers are kept ready, the first ones for workers of `prewarmedMemory` MiB. `clean`
   * deletes what a flare left on its backend.
   */
 final case class InvokerSettings(
@@ -29,44 +29,46 @@ final case class InvokerSettings(
     clean: (FlareId, BackendConfig) => Future[Option[Failure]]
 )
 
-/** The agent on a machine: has a pack run for every one it is given ([[ActivePacks]]), keeps what may stay
-  * warm ([[WarmPacks]], [[PrewarmedContainers]]), and tells the controller that it is there and how busy.
+/** The agent on a machine: runs every pack that it is given ([[ActivePacks]]), keeps those that can stay warm
+  * ([[WarmPacks]], [[PrewarmedContainers]]), and reports to the controller that it exists and how busy it is.
   *
-  * A pack that is asked for twice is started once, and its reports answer both. Should a `PackActor` break,
-  * the end of its pack is reported here: no `PreparePack` remains unanswered.
+  * A pack that is requested twice is started once, and its reports answer both requests. If a `PackActor`
+  * breaks, the end of its pack is reported here: no `PreparePack` remains unanswered.
   */
 object Invoker:
   type Command =
     InvokerRequest | PackActor.Finished | PackActor.Shares | ActivePacks.Terminated | WarmPacks.Event |
       PrewarmedContainers.Event | BackendCleanings.Event | Internal
 
-  /** What only the invoker's own side says to it. */
+  /** Messages from the invoker's own side. */
   sealed trait Internal
 
   /** Ends all packs, running and warm; answered when nothing of them is left, and no backend is being
-    * cleaned; for that it waits so long and no longer, as the server may be gone. From then on the invoker
-    * refuses packs and is silent, so that to the controller it is neither there nor broken.
+    * cleaned; it waits for cleaning only for `lastCleanings`, as the server may be gone. From then on the
+    * invoker refuses packs and sends no heartbeats, so that to the controller it neither exists nor has
+    * failed.
     */
   final case class Stop(lastCleanings: FiniteDuration, replyTo: ActorRef[Done]) extends Internal
 
-  /** The machine is to be left: it says so, and answers when nothing runs and nothing is on its way to it any
-    * more; what it is asked for meanwhile it still does.
+  /** The invoker leaves: it announces that, and answers when nothing runs and nothing is on its way to it any
+    * more; it still does what it is asked for meanwhile.
     */
   final case class Leave(replyTo: ActorRef[Done]) extends Internal
 
-  /** A heartbeat that said so was heard. Where the scheduler says whether the machine is free, that alone
-    * tells what is on its way to it: it places no more there, and has whatever it had placed hold slots.
+  /** A heartbeat that announced the leaving was heard. If the scheduler says whether the machine is free,
+    * only that decides whether anything is on its way: the scheduler places no more there, and whatever it
+    * had placed holds slots.
     */
   final case class LeaveHeard(free: Option[Boolean]) extends Internal
 
-  /** Packs may run until then, unless that is renewed. Without any they have no lease. */
+  /** Packs may run until then, unless that is renewed. Without any renewal they have no lease. */
   final case class RenewLease(until: MonotonicTime) extends Internal
 
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private case object Beat extends Internal
 
-  /** The cluster has other room than before. */
+  /** The cluster's room for packs has changed. */
   private case object RoomChanged extends Internal
 
   private val Stopping = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
@@ -90,7 +92,7 @@ private final class Invoker(
 ):
   import Invoker.*
 
-  // As large as a pack can be on this machine; elsewhere nobody could tell.
+  // As large as a pack can be on this machine; elsewhere nobody can know.
   private val largest =
     Option.when(services.driver.isLocal)(PackSize(settings.slots, settings.prewarmedMemory))
   private val packs = ActivePacks(services, context)
@@ -100,11 +102,11 @@ private final class Invoker(
   private val departure = Departure()
   private val cleanings = BackendCleanings(settings.clean, services.invoker, context)
 
-  /** It was told to stop, by those who want to know when nothing of it is left. */
+  /** Whether it was asked to stop, and those to notify when nothing of it is left. */
   private var closing = false
   private var awaiting = Vector.empty[ActorRef[Done]]
 
-  /** Asked for with each beat, and not with each pack that comes back. */
+  /** Sampled with each heartbeat, and not with each pack that comes back. */
   private var busy = load.sample()
 
   def begin(): Behavior[Command] =
@@ -175,7 +177,7 @@ private final class Invoker(
     case OutputStored(flareId, pack) => packs.tell(flareId, pack)(PackActor.OutputStored(flareId))
     case CleanFlare(flareId, backend) => cleanings.start(flareId, backend, replyTo)
     case WantRoom(packs) => services.driver.want(packs)
-    // for the link, which keeps what packs report, and has it with `Seen`
+    // handled by the link, which keeps packs' reports, and reads the latter from `Seen`
     case _: (AdoptPack | PackStored) | NothingMore => ()
 
   private def prepare(assignment: PackAssignment, replyTo: ActorRef[PackReport]): Unit =
@@ -198,12 +200,13 @@ private final class Invoker(
             packs.refuse(assignment, replyTo, Failure(FailureKind.StartFailed, message))
           case Some(Supply.Nothing) =>
             val container = ContainerBase.of(shape.definition) match
-              case ContainerBase.Image(_) => None // it is in another one
+              case ContainerBase.Image(_) => None // it runs in another one
               case _ => prewarmed.take(PackGuess.of(shape))
             packs.launch(assignment, container.fold(Supply.Nothing)(Supply.Prewarmed(_)), replyTo)
           case Some(supply) => packs.launch(assignment, supply, replyTo)
 
-  /** The warm packs that have to go for a pack of this shape; nothing when not even that would do. */
+  /** The warm packs that have to be evicted for a pack of this shape; nothing if even that would not suffice.
+    */
   private def victims(
       shape: PackShape,
       idle: PackPool[LoadedPack]
@@ -216,7 +219,9 @@ private final class Invoker(
         if services.driver.reserves then packs.workers + idle.workers + shape.workers - settings.slots else 0
       idle.holding(memory, workers)
 
-  /** Those in a pack's way on its node. Whether it has room there without any is for the cluster to say. */
+  /** The warm packs that are in a pack's way on its node. Whether the node has room without them is up to the
+    * cluster.
+    */
   private def victimsOn(
       node: String,
       room: ClusterRoom,
@@ -230,7 +235,9 @@ private final class Invoker(
     val workers = shapes.map(_.workers).sum - known.fold(0)(_.slots)
     idle.holding(memory.min(idle.memoryMiB), workers).getOrElse(Vector.empty)
 
-  /** One has gone that ran in this container: what becomes of that depends on whether others do. */
+  /** A call or flare has left this container: what happens to the container depends on whether others are in
+    * it.
+    */
   private def left(pack: LoadedPack, spent: Boolean): Unit =
     if packs.isIn(pack) then services.packages ! PackageCache.Release(pack.packageId)
     else if spent then warm.discard(pack)
@@ -240,10 +247,10 @@ private final class Invoker(
     if pack.shape.definition.concurrency > 1 then services.driver.disconnect(pack.container)
     warm.keep(pack)
     measure()
-    // the next flare may come at once, and is to find what is warm
+    // the next flare may come immediately, and should find what is warm
     if !closing && warm.offers != told then beat()
 
-  /** What the controller was last told is warm. */
+  /** The warm packs that the controller was last told about. */
   private var told = Set.empty[WarmPack]
 
   private def beat(): Unit =
@@ -251,7 +258,7 @@ private final class Invoker(
     told = now.warm
     controller ! Heartbeat(now)
 
-  /** What others than the packs themselves know, as often as the controller is told. */
+  /** Updates metrics that the packs themselves do not know, as often as the controller gets a heartbeat. */
   private def measure(): Unit =
     services.metrics.measured(
       slots = slots(services.driver.room),

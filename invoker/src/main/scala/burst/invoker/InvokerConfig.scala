@@ -16,8 +16,8 @@ import java.nio.file.Path
 import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 
-/** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. What is the
-  * driver's own it reads itself, from `settings`.
+/** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. A driver reads
+  * its own settings from `settings`.
   */
 final case class InvokerConfig(
     id: InvokerId,
@@ -44,12 +44,13 @@ final case class InvokerConfig(
     metrics: Option[MetricsAddress],
     tracedPhases: Int
 ):
-  /** With what is said of packs' addresses; by itself, of packs that have the machine's, that of this node.
+  /** The configuration with the address of packs: the configured one, or this node's for packs that share the
+    * machine's.
     */
   def reached(sharesAddress: Boolean): InvokerConfig =
     copy(advertise = advertise.orElse(Option.when(sharesAddress)(address)))
 
-  /** What its data directory is known by, whose lock says that nobody else has it. */
+  /** The identity of its data directory, whose lock guarantees that nobody else has it. */
   def home: String = DirectoryId.in(data)
 
 object InvokerConfig:
@@ -100,12 +101,12 @@ object InvokerConfig:
       tracedPhases = root.getInt("burst.traces.phases")
     )
 
-  /** In MiB; of a container, what that may have. */
+  /** In MiB; in a container, the container's limit. */
   private def machineMemory: Long = ManagementFactory.getOperatingSystemMXBean match
     case system: OperatingSystemMXBean => system.getTotalMemorySize >> 20
     case _ => 0
 
-  /** That of the machine, and something that no other invoker has: the same whenever it starts. */
+  /** The machine's name, and something that no other invoker has: the same at every start. */
   private def ownName(data: Path): String =
     val host = Try(InetAddress.getLocalHost.getHostName).getOrElse("").takeWhile(_ != '.')
     val plain = host.filter(c => c.isLetterOrDigit && c < 128 || c == '-').take(32)
@@ -118,7 +119,7 @@ object InvokerConfig:
         s"burst.invoker.id is '$id': give up to 64 letters, digits, dashes, dots or underscores."
       )
 
-  /** Slots come without their memory while a pack runs: where memory is counted they wait for its end. */
+  /** A running pack returns slots without their memory: if memory is counted they wait for the pack's end. */
   private def timings(config: Config, memoryLimit: Option[Long]) = PackTimings(
     init = duration(config, "init-timeout"),
     abort = duration(config, "abort-timeout"),

@@ -14,12 +14,14 @@ import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector, 
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
-/** `burst invoker` becomes this process: an invoker that works for the controllers it was told of. */
+/** The process that `burst invoker` turns into: an invoker that works for the configured controllers. */
 object Main:
-  /** How long this process's last words may take to leave it, those to a collector of traces. */
+  /** How long this process's last traces may take to reach their collector. */
   private val LastWords = 5.seconds
 
-  /** Those to the controller leave it within a second, or not at all (Artery's `shutdown-flush-timeout`). */
+  /** The last messages to the controller leave within a second, or not at all (Artery's
+    * `shutdown-flush-timeout`).
+    */
   private val LastLine = 2.seconds
 
   def main(arguments: Array[String]): Unit = Node.run(Role.Invoker)((settings, _) => start(settings))
@@ -72,13 +74,15 @@ object Main:
           .flatMap: _ =>
             stopping.set(true)
             link ! UnregisterInvoker(config.id, running.ref, "it was stopped")
-            // What was said is on its way when the system has terminated. A line to a controller that has died may
-            // keep it from that, and nothing depends on such a line.
+            // All messages are on their way when the system has terminated. A connection to a dead controller
+            // can delay that, and nothing depends on such a connection.
             system.terminate()
             val told = Future(traces.close())(using blocking)
             atMost(LastWords, atMost(LastLine, system.whenTerminated).zip(told))
 
-  /** One of its parts died of a defect: without it this process would be there and do nothing. */
+  /** Ends the node when one of its parts has died of a defect: without it this process would exist and do
+    * nothing.
+    */
   private[invoker] def broken(part: ActorRef[Nothing])(tell: String => Unit)(using
       system: ActorSystem[?]
   ): Unit =
@@ -90,7 +94,7 @@ object Main:
           Behaviors.stopped
     system.systemActorOf(watch, s"${part.path.name}-watch"): Unit
 
-  /** Completes with `done`, and when so much time has passed. */
+  /** Completes with `done`, or when the time has passed. */
   private[invoker] def atMost(time: FiniteDuration, done: Future[Any]): Future[Unit] =
     val over = Promise[Unit]()
     done.onComplete(_ => over.trySuccess(()))(using ExecutionContext.parasitic)

@@ -2,12 +2,12 @@ package burst.invoker
 
 import burst.protocol.{PackEvent, PackKey, PackReport}
 
-/** What packs have told a scheduler, for another one that may take over from it: all that is not stored yet,
-  * and of the rest what says how far the packs are. Belongs to the link's actor.
+/** The reports of packs to a scheduler, for another one that may take over from it: all that is not stored
+  * yet, and of the rest what shows how far the packs are. Belongs to the link's actor.
   *
-  * A pack has a journal from when it is asked for until it is over, or asked for by another attempt. Together
-  * they hold at most `limit` bytes: of a pack that has told more only the end is kept, and no other scheduler
-  * can go on with it.
+  * A pack has a journal from when it is requested until it is over, or requested by another attempt. Together
+  * they hold at most `limit` bytes: of a pack that has reported more only the end is kept, and no other
+  * scheduler can continue it.
   */
 private final class PackJournals(limit: Long):
   import PackJournals.*
@@ -17,11 +17,11 @@ private final class PackJournals(limit: Long):
 
   def begin(pack: PackKey): Unit =
     if !journals.contains(pack) then
-      // Attempts do not overlap: of the one before all have ended.
+      // Attempts do not overlap: all packs of the previous one have ended.
       journals.keys.filter(known => known.copy(attempt = pack.attempt) == pack).foreach(over)
       journals = journals.updated(pack, Journal())
 
-  /** With its number, if its pack has a journal. */
+  /** Returns the report with its number, if its pack has a journal. */
   def add(report: PackReport): PackReport =
     val pack = report.packKey
     journals.get(pack).fold(report): journal =>
@@ -32,7 +32,7 @@ private final class PackJournals(limit: Long):
       else put(pack, Journal(journal.told :+ numbered, journal.last + 1, bytes = journal.bytes + size))
       numbered
 
-  /** What was told in the first `reports` is stored. */
+  /** The first `reports` reports are stored. */
   def stored(pack: PackKey, reports: Long): Unit =
     journals.get(pack).foreach: journal =>
       val (stored, rest) = journal.told.span(_.number.forall(_ <= reports))
@@ -50,7 +50,7 @@ private final class PackJournals(limit: Long):
 
   def held: Vector[PackKey] = journals.keys.toVector
 
-  /** Those of them of which only the end is kept. */
+  /** The packs of which only the end is kept. */
   def partial: Vector[PackKey] = journals.filterNot(_._2.isWhole).keys.toVector
 
   def told(pack: PackKey): Vector[PackReport] = journals.get(pack).fold(Vector.empty)(_.told)
@@ -68,7 +68,7 @@ private object PackJournals:
       bytes: Long = 0
   )
 
-  /** Of an event, whatever is in it. */
+  /** The size of an event without its contents. */
   private val Least = 64L
 
   private def sizeOf(report: PackReport): Long =
@@ -83,8 +83,8 @@ private object PackJournals:
     case PackEvent.WorkerFailed(worker, _, _) => Some(worker)
     case _ => None
 
-  /** Of a report that is stored. The outputs of workers that have not `finished` are only gathered so far, by
-    * a scheduler that may be gone.
+  /** Compacts a report that is stored. The outputs of workers that have not `finished` are kept, as they have
+    * only been gathered so far, by a scheduler that may be gone.
     */
   private def compacted(report: PackReport, finished: Set[Int]): PackReport =
     report.copy(events = report.events.flatMap:

@@ -3,15 +3,15 @@ package burst.invoker
 import burst.protocol.{FlareId, PackKey, PackReport, ToController}
 import scala.collection.immutable.Queue
 
-/** What of packs is told in a session: of those that it has asked for, all as it happens; of one that was
-  * kept from the session before, nothing until its scheduler adopts it, and then first what was told the last
-  * one and is not stored. Where that is much, the scheduler sets the pace, as it does for the pack itself:
-  * after a report with outputs nothing more is told until these are stored.
+/** Which reports of packs a session passes on: for packs that it has asked for, all as they happen; for one
+  * that was kept from the previous session, nothing until its scheduler adopts it, and then first the earlier
+  * reports that are not stored. If these are large, the scheduler sets the pace, as it does for the pack
+  * itself: after a report with outputs nothing more is sent until these are stored.
   */
 private final class PackRelay(journals: PackJournals, send: ToController => Unit):
   private var told = Set.empty[PackKey]
 
-  /** What adopted packs have yet to tell. */
+  /** Reports that adopted packs have yet to send. */
   private var behind = Map.empty[PackKey, Queue[PackReport]]
 
   def began(pack: PackKey): Unit =
@@ -34,8 +34,8 @@ private final class PackRelay(journals: PackJournals, send: ToController => Unit
     told -= pack
     behind -= pack
 
-  /** Whether that concerns the pack itself, which waits for no others: it has told no outputs since, but may
-    * have told what needs no answer.
+  /** Whether the pack itself should receive this, because no earlier reports of it wait: it has reported no
+    * outputs since then, but may have sent reports that need no answer.
     */
   def outputStored(flare: FlareId, number: Int): Boolean =
     behind.find((pack, _) => pack.flareId == flare && pack.pack == number) match
@@ -44,7 +44,7 @@ private final class PackRelay(journals: PackJournals, send: ToController => Unit
         !rest.exists(_.isAnswered)
       case None => true
 
-  /** Up to the first that is to be stored before more is told. */
+  /** Sends reports up to the first one that has to be stored before the next. */
   private def tell(pack: PackKey, reports: Queue[PackReport]): Unit =
     val (free, rest) = reports.span(!_.isAnswered)
     free.foreach(send)

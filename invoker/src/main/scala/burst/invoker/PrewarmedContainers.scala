@@ -9,9 +9,9 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
-/** The containers of an invoker that wait for a pack of whatever definition: carries out what [[PrewarmPool]]
-  * decides, and has the interpreter wait in them that the next one is taken to need. Belongs to the invoker's
-  * actor.
+/** The containers of an invoker that wait for a pack of any definition: carries out what [[PrewarmPool]]
+  * decides, and starts the interpreter in them that the next pack is expected to need. Belongs to the
+  * invoker's actor.
   */
 private final class PrewarmedContainers(
     wanted: Int,
@@ -25,7 +25,7 @@ private final class PrewarmedContainers(
   private given ExecutionContext = context.executionContext
   private var pool = PrewarmPool[Container](wanted, first.map(PackGuess(_, None)))
 
-  /** The kind that those that are ready were last asked to have an interpreter for. */
+  /** The kind of interpreter that was last requested for the ready containers. */
   private var kind = Option.empty[String]
 
   /** How many are being removed. */
@@ -39,7 +39,7 @@ private final class PrewarmedContainers(
     pool = others
     container
 
-  /** Asked with every heartbeat, so that one that fails, or is used, is not replaced at once. */
+  /** Called with every heartbeat, so that a container that fails, or is used, is not replaced immediately. */
   def beat(): Unit =
     pool = pool.beat
     val wanted = pool.guess.flatMap(_.kind)
@@ -56,22 +56,20 @@ private final class PrewarmedContainers(
       Started(result.fold(problem => Left(Failure(FailureKind.Internal, problem.toString)), identity))
     pool = pool.begun
 
-  /** One that has an interpreter already keeps that. Without any the first call takes longer, and nothing
-    * else is lost.
-    */
+  /** A container that already has an interpreter keeps it. Without any, only the first call takes longer. */
   private def startInterpreter(container: Container, kind: Option[String]): Future[Unit] = kind match
     case None => Future.unit
     case Some(kind) => runtime.startInterpreter(container.address, kind).map(_.left.foreach: failure =>
         log.debug("container {} has no interpreter waiting for {}: {}", container.id, kind, failure.message))
 
-  /** Keeps a container, unless another has taken its place meanwhile. */
+  /** Keeps a container, unless another has taken its place in the meantime. */
   def takeBack(container: Container): Unit =
     if pool.hasRoom then
       context.pipeToSelf(container.exit)(_ => Exited(container))
       pool = pool.put(container)
     else discard(container)
 
-  /** All go, and none is kept any more. */
+  /** Removes all containers, and keeps none any more. */
   def close(): Unit =
     pool = pool.copy(wanted = 0)
     pool.ready.foreach(discard)

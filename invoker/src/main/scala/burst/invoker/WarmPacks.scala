@@ -32,8 +32,8 @@ private final class WarmPacks(
       WarmPack(idle.shape.definition, idle.shape.memoryMiB, idle.shape.node)
     ).toSet
 
-  /** What of these a pack of this shape begins with, once the `victims` of the others are on their way out;
-    * nothing, and nothing happens, where there are none that would do.
+  /** Returns what a pack of this shape begins with, after starting the eviction of the `victims` among the
+    * others; nothing, without any effect, if no victims suffice.
     */
   def take(shape: PackShape)(
       victims: PackPool[LoadedPack] => Option[Vector[IdlePack[LoadedPack]]]
@@ -44,8 +44,8 @@ private final class WarmPacks(
       victims.foreach(evict)
       best.fold(Supply.Nothing)(idle => Supply.Warm(idle.container))
 
-  /** The end of its container is told, once: what each of its flares or calls watched by itself would stay
-    * for as long as the container.
+  /** Watches the end of its container once: a watch by each of its flares or calls would stay for as long as
+    * the container.
     */
   def watched(pack: LoadedPack): LoadedPack =
     if !pack.watched then
@@ -59,7 +59,7 @@ private final class WarmPacks(
 
   def expire(): Unit = pool.expire(MonotonicTime.now())._2.foreach(evict)
 
-  /** All go, and none is kept any more. */
+  /** Evicts all packs, and keeps none any more. */
   def close(): Unit =
     pool = pool.copy(limits = limits.copy(packs = 0))
     pool.idle.foreach(evict)
@@ -79,7 +79,7 @@ private final class WarmPacks(
     discard(idle.container)
     pool = pool.remove(idle.container)
 
-  /** Removes a pack that is of no use any more. */
+  /** Removes a pack that is no longer usable. */
   def discard(pack: LoadedPack): Unit =
     context.pipeToSelf(services.driver.stop(pack.container)):
       case Success(outcome) => Evicted(pack, outcome)
@@ -89,6 +89,6 @@ private final class WarmPacks(
 private object WarmPacks:
   sealed trait Event
 
-  /** The container of one that is, or was, warm has come to its end. */
+  /** The container of a pack that is, or was, warm has exited. */
   final case class Exited(containerId: String, exit: ContainerExit) extends Event
   final case class Evicted(pack: LoadedPack, outcome: StopOutcome) extends Event

@@ -23,8 +23,8 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 
-/** An invoker whose driver works and which has cleared away what an earlier life left. `packs` says what its
-  * packs are, for who starts it.
+/** An invoker whose driver works and which has removed what an earlier process left. `packs` describes how
+  * its packs are run, for whoever starts it.
   */
 final class PreparedInvoker private[invoker] (
     config: InvokerConfig,
@@ -34,7 +34,7 @@ final class PreparedInvoker private[invoker] (
     threads: ExecutorService
 ):
 
-  /** Lets it work for a controller, to which it registers. */
+  /** Registers it with a controller, for which it then works. */
   def start(
       controller: ActorRef[RegistryCommand[Invoker.Command]],
       metrics: MetricsRegistry = MetricsRegistry(),
@@ -68,7 +68,7 @@ final class PreparedInvoker private[invoker] (
       memoryLimit = config.memoryLimit,
       pool = config.pool,
       heartbeatInterval = config.heartbeatInterval,
-      // they would hold room that others are promised
+      // they would hold room that is promised to others
       prewarmed = if driver.room.isDefined then 0 else config.prewarmed,
       prewarmedMemory = config.prewarmedMemory,
       runtime = runtime,
@@ -78,7 +78,7 @@ final class PreparedInvoker private[invoker] (
       system.systemActorOf(Invoker(settings, services, CpuLoad.ofMachine(), controller), "burst-invoker")
     RunningInvoker(invoker, driver, packs, threads)
 
-/** Stops in order: the packs first, then whatever the driver still knows of. */
+/** Stops in order: the packs first, then whatever else the driver has. */
 final class RunningInvoker private[invoker] (
     val ref: ActorRef[Invoker.Command],
     driver: Driver,
@@ -86,7 +86,7 @@ final class RunningInvoker private[invoker] (
     threads: ExecutorService
 ):
 
-  /** Has it be given nothing more; completes when nothing runs, or with `bound`. */
+  /** Accepts nothing more; completes when nothing runs, or after `bound`. */
   def drain(bound: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
     given Timeout = Timeout(bound)
     ref
@@ -106,23 +106,25 @@ final class RunningInvoker private[invoker] (
       .flatMap(_ => driver.close())
       .andThen(_ => threads.shutdownNow())
 
-/** The one place where configuration picks the invoker's parts. */
+/** The one place where configuration selects the invoker's parts. */
 object Wiring:
-  /** What part of its time a stop waits for clean-ups under way; containers are removed afterwards. */
+  /** The part of a stop's time in which it waits for clean-ups in progress; containers are removed
+    * afterwards.
+    */
   private[invoker] val LastCleanings = 4
   private[invoker] val log = LoggerFactory.getLogger("burst.invoker.Wiring")
   private val OrphansBound = 60.seconds
 
-  /** The setting that leaves the choice of a driver to the machine. */
+  /** The setting that leaves the choice of a driver to the invoker. */
   private val Auto = "auto"
 
-  /** All there are. */
+  /** All drivers. */
   private val Drivers: Vector[DriverKind] = Vector(ProcessKind, SandboxKind, DockerKind, KubernetesKind)
 
-  /** None for a name that is nobody's, and for `auto`, which takes one whose packs are on this machine. */
+  /** None for an unknown name, and for `auto`, which chooses a driver whose packs are on this machine. */
   private[invoker] def kindNamed(name: String): Option[DriverKind] = Drivers.find(_.name == name)
 
-  /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
+  /** Prepares everything that packs need; blocks. Throws `SetupException` with what to do about a problem. */
   def prepare(settings: InvokerConfig): PreparedInvoker =
     PrivateFile.directory(settings.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
@@ -138,7 +140,7 @@ object Wiring:
     val packs = s"packs are run by the driver ${driver.name}${choice.because}"
     PreparedInvoker(config, driver, packs, connected.runtime, threads)
 
-  /** A driver, and what is to be said of its choice, as its sentence goes on. */
+  /** A driver, and the rest of the sentence that names it. */
   private final case class Choice(kind: DriverKind, because: String)
 
   private def kindOf(config: InvokerConfig): Choice =
@@ -147,7 +149,7 @@ object Wiring:
       val kind = kindNamed(config.driver).getOrElse(throw unknown(config.driver))
       Choice(kind, if kind == ProcessKind then Exposed else "")
 
-  /** Packs are isolated where the kernel allows it. */
+  /** Isolates packs if the kernel allows it. */
   private def safest(config: InvokerConfig): Choice =
     RuntimeBinary(config.runtimeBinary).sandboxing() match
       case Sandboxing.Possible(_) => Choice(SandboxKind, ", which isolates each of them")

@@ -15,7 +15,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 /** The invoker's end of sessions; the test plays endpoint, session and invoker. */
 class ControllerLinkSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
-  // between processes messages are cut, and so written and read; here, too
+  // between processes messages are split, and so serialized; this makes it happen here, too
   private val chunk = ConfigFactory
     .parseString("pekko.reliable-delivery.producer-controller.chunk-large-messages = 64KiB")
   private lazy val kit = ActorTestKit(chunk.withFallback(ConfigFactory.load()))
@@ -50,7 +50,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     ): Welcome =
       val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
       commands ! ProducerController.Start(demand.ref)
-      // What it tells comes one by one.
+      // This version sends messages one by one.
       val version = Some(Bundling.Since - 1)
       val welcome =
         Welcome(
@@ -90,7 +90,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     assertEquals(fixture.session.expectMessageType[Beat].number, 2L)
     fixture.endpoint.expectNoMessage(50.millis)
 
-  test("where another one has its id it is turned away, while it connects"):
+  test("an invoker whose id is in use is turned away while it connects"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     assertEquals((hello.versions, hello.id, hello.home), (Protocol.Nodes, status.id, "own"))
@@ -101,7 +101,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     hello.from ! Refused("that was late")
     fixture.events.expectNoMessage(50.millis)
 
-  test("commands reach the invoker, and its reports the session"):
+  test("commands reach the invoker, and its reports reach the session"):
     val fixture = Fixture()
     fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.RenewLease]
@@ -117,7 +117,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     first.confirmTo ! ConsumerController.Confirmed
     assertEquals(reports.receiveMessage().message, FlareCleaned(flare, None))
 
-  test("what comes together is obeyed in its order"):
+  test("the commands of a bundle are obeyed in order"):
     val fixture = Fixture()
     fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.RenewLease]
@@ -126,19 +126,19 @@ class ControllerLinkSuite extends munit.FunSuite:
     def next() = fixture.invoker.expectMessageType[InvokerRequest].command
     assertEquals(Vector(next(), next()), Vector[InvokerCommand](one, other))
 
-  test("a message is as long as it has to be"):
+  test("messages of any length arrive"):
     val fixture = Fixture()
     fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     val flare = FlareId.random()
-    // about the length of a chunk, and of more of them than may be on their way at once
+    // about the length of a chunk, and more chunks than can be on their way at the same time
     val lengths = (64 * 1024 - 200 to 64 * 1024).by(20) :+ 8 * 1024 * 1024
     lengths.foreach: length =>
       val abort = AbortPack(flare, 1, Failure(FailureKind.Error, "x" * length))
       fixture.demand.receiveMessage().sendNextTo ! abort
       assertEquals(fixture.invoker.expectMessageType[InvokerRequest].command, abort)
 
-  test("a message that cannot be read ends the session, and not the invoker"):
+  test("a message that cannot be read ends the session, but not the invoker"):
     val fixture = Fixture()
     fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.RenewLease]
@@ -153,7 +153,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.events.expectMessage(ControllerLink.Event.Joined)
     fixture.events.expectMessage(ControllerLink.Event.Joined)
 
-  test("when nothing is seen for too long every pack is killed, and only then it says Hello again"):
+  test("when no beat is acknowledged for too long, every pack is killed before the next Hello"):
     val fixture = Fixture()
     fixture.welcome(fixture.endpoint.receiveMessage(), contact = 100.millis)
     fixture.invoker.expectMessageType[Invoker.RenewLease]
@@ -164,14 +164,14 @@ class ControllerLinkSuite extends munit.FunSuite:
     ending.replyTo ! Done
     assertEquals(fixture.endpoint.receiveMessage().tries, 2L)
 
-  test("beats that are seen keep the session and prolong the packs' lease"):
+  test("acknowledged beats keep the session and extend the packs' lease"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val contact = 20.seconds
     fixture.welcome(hello, contact = contact)
     val first = fixture.invoker.expectMessageType[Invoker.RenewLease].until
     var lease = first
-    // For longer than one lasts of which no beat is seen.
+    // For longer than a session lasts without an acknowledged beat.
     while MonotonicTime.now() <= first do
       hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
       val next = fixture.invoker.expectMessageType[Invoker.RenewLease].until
@@ -181,7 +181,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     assert(lease > first)
     fixture.invoker.expectNoMessage(50.millis)
 
-  test("what waits for room is told once, and nothing waits without a session"):
+  test("unchanged demand is passed on once, and withdrawn without a session"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
@@ -198,7 +198,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       Vector(packs, Vector.empty)
     )
 
-  test("an invoker that is leaving hears with each beat that is seen whether it is free"):
+  test("a leaving invoker learns with each acknowledged beat whether it is free"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     fixture.welcome(hello)
@@ -214,14 +214,14 @@ class ControllerLinkSuite extends munit.FunSuite:
       hello.from ! Seen(beat, free = free)
       assertEquals(heard(), free)
 
-  test("one that is not free waits for a scheduler that is quiet, and not for one that hands over"):
+  test("an invoker that is not free waits for a silent scheduler, and not for one that hands over"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello, contact = 60.seconds)
     val leaving = status.copy(leaving = Some(true))
     fixture.link ! Heartbeat(leaving)
     hello.from ! Seen(1, free = Some(false))
-    // It is quiet when another scheduler is looked for.
+    // The scheduler counts as silent once another one is looked for.
     kit.createTestProbe[Any]().awaitAssert(
       {
         fixture.link ! Heartbeat(leaving)
@@ -238,7 +238,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       case Invoker.LeaveHeard(None) => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore
 
-  test("one that leaves without a session has nobody to wait for"):
+  test("an invoker that leaves without a session waits for nobody"):
     val fixture = Fixture()
     fixture.endpoint.receiveMessage()
     fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
@@ -246,7 +246,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
     fixture.invoker.expectMessage(Invoker.LeaveHeard(None))
 
-  test("a session that is over is left, an older one's end is not its own"):
+  test("a session that is over is left, and the end of an older one is ignored"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
@@ -287,7 +287,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   private def report(events: PackEvent*) =
     PackReport(assignment.flareId, 1, 0, status.id, None, events.toVector)
 
-  /** A session in which a pack was asked for, and where it reports to. */
+  /** A session in which a pack was requested, and the address for the pack's reports. */
   private def withPack(fixture: Fixture, hello: Hello): (Welcome, ActorRef[InvokerReport]) =
     val welcome = fixture.welcome(hello, epoch = 1)
     val reports = fixture.reports(fixture.session.expectMessageType[Beat])
@@ -297,7 +297,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     assertEquals(reports.receiveMessage().message, Holds(Vector.empty, unbroken = false))
     (welcome, request.replyTo)
 
-  test("a scheduler that hands over is followed by the next one, with the packs, and what they told"):
+  test("when a scheduler hands over, the packs and their reports pass to the next one"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val (welcome, pack) = withPack(fixture, hello)
@@ -328,12 +328,12 @@ class ControllerLinkSuite extends munit.FunSuite:
       report(PackEvent.PackEnded(true, None, Timestamp.ofMicros(3))).copy(number = Some(3))
     )
 
-  test("an invoker that was in a session for a while has all packs that it was ever asked for"):
+  test("an invoker that was in a session for a while knows all packs that were ever requested from it"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
     fixture.events.expectMessage(ControllerLink.Event.Joined)
-    // For more than half as long as the next session lasts unseen.
+    // For more than half the time that the next session lasts without an acknowledged beat.
     val contact = 20.seconds
     val deadline = (contact * 6 / 10).fromNow
     while deadline.hasTimeLeft() do
@@ -351,7 +351,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       Holds(Vector.empty, unbroken = true, since = Some(Timestamp.ofMicros(1001)))
     )
 
-  test("when nothing is seen for a while another scheduler is looked for, and the packs go on"):
+  test("when no beat is acknowledged for a while another scheduler is looked for, and the packs continue"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     fixture.welcome(hello, epoch = 1, contact = 60.seconds)
@@ -367,14 +367,14 @@ class ControllerLinkSuite extends munit.FunSuite:
       40.seconds
     )
     assertEquals(looked.tries, hello.tries)
-    // the same scheduler answers by what it is already
+    // the same scheduler answers with its existing session
     fixture.welcome(looked, epoch = 1)
     fixture.welcome(looked, epoch = 2)
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     fixture.events.expectMessage(ControllerLink.Event.Joined)
     fixture.events.expectMessage(ControllerLink.Event.Joined)
 
-  test("a scheduler of the past is not followed"):
+  test("an older scheduler is not followed"):
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello, epoch = 7)

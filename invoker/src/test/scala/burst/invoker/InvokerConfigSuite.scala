@@ -42,7 +42,7 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals(docker(config).host, None)
     assertEquals((kubernetes(config).namespace, kubernetes(config).runtime), (None, None))
 
-  test("an invoker without an id gets one of its own, the same whenever it starts"):
+  test("an invoker without an id gets its own, which stays the same across starts"):
     def id(data: Path) = read(s"burst { data = \"$data\", invoker.id = \"\" }").id.value
     val (one, two) = (Files.createTempDirectory("one"), Files.createTempDirectory("two"))
     assertEquals(id(one), id(one))
@@ -50,19 +50,19 @@ class InvokerConfigSuite extends munit.FunSuite:
     assert(id(one).matches("[A-Za-z0-9-]+-[0-9a-f]{6}"), id(one))
     assert(refused("burst.invoker.id = \"a/b\"").contains("burst.invoker.id"))
 
-  test("metrics are told nowhere, but where a host is set"):
+  test("metrics are served only if a host is set"):
     assertEquals(read().metrics, None)
     val set = read("burst.invoker.metrics.host = 10.0.0.7")
     assertEquals(set.metrics, Some(MetricsAddress("10.0.0.7", 3234)))
 
-  test("what is set is taken"):
+  test("settings are applied"):
     val config = read("""burst.invoker { slots = 7, memory-limit = 2048, idle-timeout = "60000ms",
                          docker.mounts = ["/a:/b:ro"] }""")
     assertEquals((config.slots, config.memoryLimit), (7, Some(2048L)))
     assertEquals(config.pool.idle.toSeconds, 60L)
     assertEquals(docker(config).mounts.map(_.target), Vector("/b"))
 
-  test("a driver's settings that nothing can be made of are told by their names"):
+  test("a driver's invalid settings are reported by name"):
     def said(settings: String) = intercept[SetupException](docker(read(settings))).getMessage
     assertEquals(
       said("burst.invoker.docker.host = \"run/docker sock\""),
@@ -74,7 +74,7 @@ class InvokerConfigSuite extends munit.FunSuite:
       "burst.invoker.docker.parallelism is 0: give at least 1."
     )
 
-  test("packs that have the machine's address are reached by that of its node, unless another is said"):
+  test("packs that share the machine's address are reached at its node's, unless one is configured"):
     val plain = read("burst.cluster.host = 10.0.0.9")
     assertEquals(plain.reached(sharesAddress = true).advertise, Some("10.0.0.9"))
     assertEquals(plain.reached(sharesAddress = false).advertise, None)
@@ -83,20 +83,20 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals((ProcessKind.sharesAddress, SandboxKind.sharesAddress), (true, true))
     assertEquals((DockerKind.sharesAddress, KubernetesKind.sharesAddress), (false, false))
 
-  test("packs that are not on this machine wait there whatever memory it has"):
+  test("the number of warm packs on other machines does not depend on this machine's memory"):
     assertEquals(read("burst.invoker.driver = kubernetes").pool.packs, PoolLimits.packs("auto", None))
     val local = Vector("auto", "process", "sandbox", "docker").map(it => read(s"burst.invoker.driver = $it"))
     assertEquals(local.map(_.pool.packs).distinct, Vector(read().pool.packs))
     assert(ProcessKind.isLocal && !KubernetesKind.isLocal)
 
-  test("what an image of other architecture needs is told by both settings"):
+  test("an image's architecture and glibc must be given together"):
     val both =
       kubernetes(read("burst.invoker.kubernetes { namespace = packs, arch = aarch64, glibc = 2.36 }"))
     assertEquals((both.namespace, both.runtime), (Some("packs"), Some(RuntimeInfo("aarch64", "2.36"))))
     val one = read("burst.invoker.kubernetes.arch = aarch64")
     assert(intercept[SetupException](kubernetes(one)).getMessage.contains("give both"))
 
-  test("what cannot be is refused with what to do"):
+  test("invalid settings are refused with an explanation"):
     assert(refused("burst.invoker.slots = -1").contains("positive"))
     val mounts = read("""burst.invoker.docker.mounts = ["a"]""")
     assert(
@@ -110,7 +110,7 @@ class InvokerConfigSuite extends munit.FunSuite:
     assert(refused("", Files.createTempDirectory("empty")).contains("make build"))
     assert(refused("burst.invoker.runtime-binary = /nowhere/burst-runtime").contains("runtime-binary"))
 
-  test("a driver that does not exist, and a runtime that is none, are refused"):
+  test("an unknown driver and an invalid runtime are refused"):
     val home = Files.createTempDirectory("invoker")
     val own = s"burst.invoker.directory = $home"
     val other = read(s"$own\nburst.invoker.driver = jail")
@@ -119,10 +119,10 @@ class InvokerConfigSuite extends munit.FunSuite:
       "burst.invoker.driver is 'jail': give \"auto\", \"process\", \"sandbox\", \"docker\" or \"kubernetes\"."
     )
     Files.writeString(binary, "#!/bin/sh\necho hello\n")
-    // Neither says that packs can be shut in, nor what they must be built for.
+    // The script supports neither a check for sandboxes nor a description of the platform.
     assert(intercept[SetupException](Wiring.prepare(read(own))).getMessage.contains("another form"))
 
-  test("where packs cannot be shut in they are processes, unless directories were to be elsewhere for them"):
+  test("packs run as processes where sandboxes are impossible, unless directories are to be mounted"):
     Files.writeString(
       binary,
       """#!/bin/sh

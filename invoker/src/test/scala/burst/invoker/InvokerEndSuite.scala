@@ -6,11 +6,11 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.{FishingOutcomes, TestProbe
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
-/** How an invoker stops and leaves, and what it cleans before. */
+/** How an invoker stops and leaves, and what it cleans up first. */
 class InvokerEndSuite extends InvokerFixtures:
   private val redis = BackendConfig("redis-list", Some("redis://h"), None)
 
-  fixture.test("a flare is cleaned by the runtime, and failures are told"): fixture =>
+  fixture.test("a flare is cleaned by the runtime, and failures are reported"): fixture =>
     val probe = kit.createTestProbe[InvokerReport]()
     val id = FlareId.random()
     fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
@@ -28,7 +28,9 @@ class InvokerEndSuite extends InvokerFixtures:
     fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
     assertEquals(probe.expectMessageType[FlareCleaned].error, None)
 
-  /** Who is told of both, in their order, and what is to be cleaned. */
+  /** Stops the invoker during a clean-up: returns the probe that receives both answers in order, and the
+    * promise of the clean-up.
+    */
   private def stopWhileCleaning(
       fixture: InvokerFixture,
       longest: FiniteDuration
@@ -39,19 +41,19 @@ class InvokerEndSuite extends InvokerFixtures:
     fixture.invoker ! Invoker.Stop(longest, told.ref)
     (told, cleaned)
 
-  fixture.test("stopping waits for what is being cleaned"): fixture =>
+  fixture.test("stopping waits for running clean-ups"): fixture =>
     val (told, cleaned) = stopWhileCleaning(fixture, 1.hour)
-    // As late as an invoker that does not wait has surely stopped.
+    // By the time this is answered, an invoker that does not wait would have stopped.
     fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), told.ref)
     assert(told.expectMessageType[FlareCleaned].error.isEmpty)
     cleaned.success(None)
     assert(told.expectMessageType[FlareCleaned].error.isEmpty)
     assertEquals(told.receiveMessage(), Done)
 
-  fixture.test("stopping does not wait for a server that is gone"): fixture =>
+  fixture.test("stopping does not wait for a server that does not answer"): fixture =>
     assertEquals(stopWhileCleaning(fixture, 20.millis)._1.receiveMessage(), Done)
 
-  fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
+  fixture.test("stopping ends all packs, running and warm, before it is confirmed"): fixture =>
     import fixture.setup
     fixture.warmUp()
     fixture.prepare(fixture.another.copy(definition = setup.definition.copy(version = "0.0.2")))
@@ -64,7 +66,7 @@ class InvokerEndSuite extends InvokerFixtures:
     assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
 
   fixtureWith(InvokerFixture(beat = 20.millis)).test(
-    "when it is to be left it says so at once, and is done when what it has is over"
+    "an invoker that is to leave announces it immediately, and is done when its packs have ended"
   ): fixture =>
     import fixture.setup
     fixture.prepare(fixture.another)
@@ -86,23 +88,23 @@ class InvokerEndSuite extends InvokerFixtures:
 
   for (free, told) <- Vector(Some(true) -> "that nothing more comes", None -> "of its leaving twice") do
     fixtureWith(InvokerFixture(beat = 20.millis)).test(
-      s"an idle one is not left before the scheduler has told $told"
+      s"an idle invoker does not leave before it has heard $told"
     ): fixture =>
       val left = kit.createTestProbe[Done]()
       fixture.invoker ! Invoker.Leave(left.ref)
       left.expectNoMessage(100.millis)
-      // in one interval it is told but once
+      // one interval counts only one answer
       for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveHeard(Some(false))
       fixture.invoker ! Invoker.LeaveHeard(free)
       left.expectNoMessage(20.millis)
-      // what was on its way, however late it is
+      // a request that was on its way, however late it arrives
       fixture.warmUp()
       left.expectNoMessage(20.millis)
       kit.createTestProbe[Any]().awaitAssert:
         fixture.invoker ! Invoker.LeaveHeard(free)
         left.receiveMessage(50.millis)
 
-  fixture.test("while it stops, nothing new is started"): fixture =>
+  fixture.test("a stopping invoker starts nothing new"): fixture =>
     import fixture.setup
     val gone = Promise[burst.invoker.driver.StopOutcome]()
     fixture.warmUp()
@@ -116,7 +118,7 @@ class InvokerEndSuite extends InvokerFixtures:
     stopped.receiveMessage()
 
   fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))
-    .test("stopping removes what is pre-warmed"): fixture =>
+    .test("stopping removes pre-warmed packs"): fixture =>
       prewarmedPacks(fixture, 2)
       val stopped = kit.createTestProbe[Done]()
       fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)

@@ -48,7 +48,7 @@ abstract class InvokerFixtures extends munit.FunSuite:
         case ended: PackEvent.PackEnded => ended
         case _ => this.ended()
 
-    /** Runs the assignment to its good end, cold. */
+    /** Runs the assignment cold to its successful end. */
     def warmUp(assignment: PackAssignment = setup.assignment): Unit =
       prepare(assignment)
       setup.givePackage()

@@ -9,7 +9,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Future, Promise}
 
 class InvokerSuite extends InvokerFixtures:
-  fixture.test("an invoker registers with what it offers"): fixture =>
+  fixture.test("an invoker registers with its resources"): fixture =>
     val registered = fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     assertEquals(registered.invoker, fixture.invoker)
     assertEquals(
@@ -17,7 +17,7 @@ class InvokerSuite extends InvokerFixtures:
       InvokerStatus(InvokerId("i7"), 4, 0.25, "fake", 0, RuntimeInfo("x86_64", "2.36"), shares = Some(true))
     )
 
-  fixtureWith(InvokerFixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>
+  fixtureWith(InvokerFixture(beat = 20.millis)).test("heartbeats report the number of warm packs"): fixture =>
     fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     fixture.warmUp()
     val beats = fixture.controller.fishForMessage(20.seconds):
@@ -29,7 +29,7 @@ class InvokerSuite extends InvokerFixtures:
   private def cluster(nodes: (String, Int)*): ClusterRoom =
     ClusterRoom(nodes.map((node, slots) => NodeRoom(node, slots, 1000)).toVector, packMemory = 64, most = 10)
 
-  fixture.test("slots follow the cluster, which the controller hears of at once"): fixture =>
+  fixture.test("slots follow the cluster, and the controller is notified immediately"): fixture =>
     fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     for room <- List(cluster("x" -> 3, "y" -> 2), cluster("y" -> 1), cluster()) do
       fixture.setup.driver.becomes(room)
@@ -37,7 +37,7 @@ class InvokerSuite extends InvokerFixtures:
       assertEquals((status.slots, status.room), (room.nodes.map(_.slots).sum, Some(room)))
 
   fixture.test(
-    "a pack is for its node; a warm one serves flares there, and goes where another needs its slots"
+    "a pack belongs to its node: warm it serves flares there, and goes when others need its slots"
   ): fixture =>
     val driver = fixture.setup.driver
     driver.becomes(cluster("x" -> 4, "y" -> 4))
@@ -55,7 +55,7 @@ class InvokerSuite extends InvokerFixtures:
     fixture.end(fixture.setup.runtime.pack())
     assertEquals(driver.started.size, 2)
     assertEquals(driver.stops, Vector.empty, "each has its own node")
-    // of another definition, for all of x
+    // a pack of another definition, which needs all of x
     val other = fixture.another.copy(definition = fixture.setup.assignment.definition.copy(version = "0.0.2"))
     on("x", other)
     kit.createTestProbe[Any]().awaitAssert(assertEquals(driver.stops, Vector(warm)))
@@ -66,9 +66,9 @@ class InvokerSuite extends InvokerFixtures:
     fixture.end(fixture.setup.runtime.pack())
     assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.startedPrograms), (1, 1))
 
-  // The container's end comes, however late.
+  // The container's end is reported in time, however late.
   fixtureWith(InvokerFixture(settle = 10.seconds)).test(
-    "a warm pack is watched once, by the invoker for whichever flare it runs"
+    "a warm pack's container is watched once, by the invoker, whichever flare it runs"
   ): fixture =>
     import fixture.setup
     fixture.warmUp()
@@ -90,13 +90,13 @@ class InvokerSuite extends InvokerFixtures:
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.OutOfMemory))
 
   fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))
-    .test("pre-warmed containers are kept ready, used where no pack is warm, and replaced"): fixture =>
+    .test("pre-warmed containers are kept ready, used if no pack is warm, and replaced"): fixture =>
       import fixture.setup
       prewarmedPacks(fixture, 2)
       fixture.warmUp()
       assertEquals((setup.driver.started.size, setup.driver.adopted.size), (0, 1))
       assertEquals(setup.runtime.startedPrograms, 1)
-      // not by the next heartbeat, which may be one from before
+      // not by the next heartbeat, which may be an earlier one
       fixture.controller.awaitAssert(assertEquals(
         setup.driver.prewarmed.toArray.toVector,
         Vector((4, 16), (4, 16), (3, 128)),
@@ -104,20 +104,20 @@ class InvokerSuite extends InvokerFixtures:
       ))
       fixture.prepare(fixture.another)
       fixture.end(setup.runtime.pack())
-      assertEquals(setup.driver.adopted.size, 1, "the warm one is taken")
+      assertEquals(setup.driver.adopted.size, 1, "the warm pack is used")
 
   private def python(fixture: InvokerFixture): PackAssignment =
     val definition = fixture.setup.assignment.definition
     fixture.another.copy(definition = definition.copy(name = "python", kind = "python:3"))
 
   fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))
-    .test("what waits has an interpreter of the kind that was asked for last, if that has one"): fixture =>
+    .test("pre-warmed containers have an interpreter of the last requested kind, if it has one"): fixture =>
       import fixture.setup
       prewarmedPacks(fixture, 2)
       assertEquals(setup.runtime.interpretersStarted, 0)
       fixture.warmUp(python(fixture))
       val started = Vector.fill(2)(setup.runtime.interpreterStarted())
-      assertEquals(started, Vector("python:3", "python:3"), "in that which was ready, and in its successor")
+      assertEquals(started, Vector("python:3", "python:3"), "in the ready container and in its successor")
       fixture.warmUp()
       fixture.controller.awaitAssert(assertEquals(setup.driver.prewarmed.size, 4))
       prewarmedPacks(fixture, 2)
@@ -131,7 +131,7 @@ class InvokerSuite extends InvokerFixtures:
     )
   do
     fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 1))
-      .test(s"a container whose runtime $what is ready all the same"): fixture =>
+      .test(s"a pre-warmed container is ready even if its runtime $what"): fixture =>
         import fixture.setup
         prewarmedPacks(fixture, 1)
         setup.runtime.interpreterAnswer = answer
@@ -158,10 +158,10 @@ class InvokerSuite extends InvokerFixtures:
       val acquired = setup.packages.expectMessageType[PackageCache.Acquire]
       acquired.replyTo ! Left(Failure(FailureKind.StartFailed, "no such package"))
       assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.StartFailed))
-      // where another has taken its place meanwhile, one of them goes
+      // if another container has already taken its place, one of them is removed
       prewarmedPacks(fixture, 1)
 
-  fixture.test("a pack that is asked for twice is started once"): fixture =>
+  fixture.test("a pack that is requested twice is started once"): fixture =>
     import fixture.setup
     fixture.prepare()
     fixture.prepare()
@@ -170,7 +170,7 @@ class InvokerSuite extends InvokerFixtures:
     setup.controller.expectNoMessage(50.millis)
     assertEquals(setup.driver.started.size, 1)
 
-  fixture.test("a pack that cannot be is refused"): fixture =>
+  fixture.test("an impossible pack is refused"): fixture =>
     val nowhere = fixture.another.copy(pack = 2)
     fixture.prepare(nowhere)
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvalidInput))
@@ -194,7 +194,7 @@ class InvokerSuite extends InvokerFixtures:
   fixtureWith(InvokerFixture(
     idle = 50.millis,
     beat = 20.millis
-  )).test("a pack nobody uses is removed, and its package released"): fixture =>
+  )).test("an unused pack is removed, and its package released"): fixture =>
     fixture.warmUp()
     fixture.setup.expectRelease()
     assertEquals(fixture.setup.driver.stops.size, 1)
@@ -221,7 +221,7 @@ class InvokerSuite extends InvokerFixtures:
     messages.collect { case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory) }
     val _ = setup.runtime.pack()
     fixture.prepare(fixture.another)
-    val error = fixture.ended().error.getOrElse(fail("it was not refused"))
+    val error = fixture.ended().error.getOrElse(fail("the pack was not refused"))
     assertEquals(error.kind, FailureKind.StartFailed)
     assert(error.message.contains("384 MiB") && error.message.contains("500 MiB"), error.message)
 

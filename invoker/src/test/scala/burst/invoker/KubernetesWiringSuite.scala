@@ -13,7 +13,7 @@ import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 
-/** An invoker as its settings make it, which finds its cluster as it would anywhere. */
+/** An invoker made from its settings, which finds its cluster as in production. */
 class KubernetesWiringSuite extends munit.FunSuite:
   override def munitTimeout = 5.minutes
   private val properties = List("kubernetes.master", "kubernetes.namespace")
@@ -25,7 +25,7 @@ class KubernetesWiringSuite extends munit.FunSuite:
     cluster.close()
     kit.shutdownTestKit()
 
-  test("a pod is kept ready for packs as the last one, and nothing is left of a stopped invoker"):
+  test("a pod is kept ready for packs like the last one, and a stopped invoker leaves nothing"):
     given ActorSystem[?] = kit.system
     properties
       .zip(List(cluster.url, cluster.client.getNamespace))

@@ -9,11 +9,11 @@ import scala.concurrent.{Await, Future, Promise}
 
 class MainSuite extends FunSuite:
   override def munitTimeout = 3.minutes
-  test("the end is waited for, but not for ever"):
+  test("the wait for the end is limited"):
     Await.result(Main.atMost(20.millis, Future.never), 60.seconds)
     Await.result(Main.atMost(1.hour, Future.unit), 60.seconds)
 
-  test("a part that dies of a defect is told by its name"):
+  test("a part that crashes is reported by its name"):
     val kit = ActorTestKit()
     try
       given ActorSystem[?] = kit.system

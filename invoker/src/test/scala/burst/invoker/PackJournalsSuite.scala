@@ -16,7 +16,7 @@ class PackJournalsSuite extends munit.FunSuite:
     made.begin(pack)
     made
 
-  test("reports have numbers, and are kept until they are stored"):
+  test("reports are numbered, and kept until they are stored"):
     val kept = journals()
     val told = Vector(
       report(log("a")),
@@ -28,7 +28,7 @@ class PackJournalsSuite extends munit.FunSuite:
     kept.stored(pack, 1)
     assertEquals(kept.told(pack), told.drop(1))
 
-  test("of what is stored that is kept which says how far the pack is"):
+  test("of stored reports, the events that show a pack's progress are kept"):
     val kept = journals()
     val expected = Vector(
       PackEvent.Ready(Some("h:1"), Timestamp.ofMicros(1)),
@@ -42,7 +42,7 @@ class PackJournalsSuite extends munit.FunSuite:
     kept.stored(pack, 3)
     assertEquals(kept.told(pack).flatMap(_.events), expected)
 
-  test("outputs are kept until their worker has ended, as they are only gathered before"):
+  test("outputs are kept until their worker has ended, as they are only collected before"):
     val kept = journals()
     val piece = PackEvent.Output(0, "[1,")
     kept.add(report(piece))
@@ -57,7 +57,7 @@ class PackJournalsSuite extends munit.FunSuite:
       Vector(PackEvent.WorkerSucceeded(0, "", Timestamp.ofMicros(3)))
     )
 
-  test("of a pack that tells more than may be kept only the end is, and it takes no room"):
+  test("a pack that exceeds the limit keeps only its end, and takes no room"):
     val kept = journals(limit = 1000)
     val other = pack.copy(pack = 1)
     kept.begin(other)
@@ -71,19 +71,19 @@ class PackJournalsSuite extends munit.FunSuite:
     kept.add(report(log("a"), end))
     assertEquals(kept.told(pack).map(told => (told.number, told.events)), Vector((Some(3L), Vector(end))))
 
-  test("what is no text takes room, too"):
+  test("events without text take room, too"):
     val kept = journals(limit = 1000)
     for _ <- 1 to 100 do kept.add(report(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))))
     assertEquals(kept.partial, Vector(pack))
 
-  test("another attempt takes the place of the one before"):
+  test("a new attempt replaces the previous one"):
     val kept = journals()
     kept.add(report(log("a")))
     kept.begin(pack.copy(attempt = 2))
     assertEquals(kept.held, Vector(pack.copy(attempt = 2)))
     assertEquals(kept.told(pack), Vector.empty)
 
-  test("what is stored makes room, and so does what is over"):
+  test("stored reports make room, and so do packs that are over"):
     val kept = journals(limit = 1000)
     for _ <- 1 to 10 do
       kept.add(report(log("x" * 600)))

@@ -3,7 +3,8 @@ package burst.invoker
 import burst.protocol.*
 import scala.collection.mutable
 
-/** What a scheduler that takes over is told of a pack, and when the pack hears of that. */
+/** What a scheduler that takes over receives of a pack, and when the pack learns that its outputs are stored.
+  */
 class PackRelaySuite extends munit.FunSuite:
   private val flare = FlareId.random()
   private val pack = PackKey(flare, 1, 0)
@@ -12,7 +13,7 @@ class PackRelaySuite extends munit.FunSuite:
   private def small(text: String) = report(PackEvent.Log(None, LogStream.Stdout, text, Timestamp.ofMicros(1)))
   private val large = report(PackEvent.Output(0, "1" * (PackReport.FreeOutput.toInt + 1)))
 
-  /** A pack that has told this in a session, and the session after that, of which all is seen that is told.
+  /** A pack that has sent these reports in a session, and a later session with the reports that it is sent.
     */
   private def adopted(reports: PackReport*): (PackRelay, mutable.Buffer[PackReport]) =
     val journals = PackJournals(1 << 20)
@@ -30,18 +31,18 @@ class PackRelaySuite extends munit.FunSuite:
     after.adopt(pack)
     (after, told)
 
-  test("more is told once outputs are stored, of which the pack hears that told nothing since"):
+  test("stored outputs release the next reports, and the pack is notified if it has sent none since"):
     val (relay, told) = adopted(small("a"), large)
     assertEquals(told.size, 2)
     assert(relay.outputStored(flare, 0))
 
-  test("a pack that waits for its outputs hears of them, whatever small it has told since"):
+  test("a pack that waits for its outputs is notified, even if it has sent small reports since"):
     val (relay, told) = adopted(large, small("a"), small("b"))
     assertEquals(told.size, 1)
     assert(relay.outputStored(flare, 0))
     assertEquals(told.size, 3)
 
-  test("of outputs before its last ones it has heard"):
+  test("a pack is not notified of outputs before its last ones"):
     val (relay, told) = adopted(large, small("a"), large, small("b"))
     assert(!relay.outputStored(flare, 0))
     assertEquals(told.size, 3)

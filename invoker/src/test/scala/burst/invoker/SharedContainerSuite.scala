@@ -35,7 +35,7 @@ class SharedContainerSuite extends munit.FunSuite:
       invocation = Environment(Map("activation_id" -> "a1"))
     )
 
-    /** One call, and where its reports go. */
+    /** A call, with the probe that receives its reports. */
     final class Call(container: Option[SharedContainer] = None):
       private val plain = aCall
       val own: SharedContainer = SharedContainer(plain.flareId, 1)
@@ -50,14 +50,14 @@ class SharedContainerSuite extends munit.FunSuite:
         val failure = Failure(FailureKind.Cancelled, "not any more")
         invoker ! InvokerRequest(AbortPack(assignment.flareId, 0, failure), probe.ref.unsafeUpcast)
 
-      /** It is about to begin. */
+      /** The call is about to begin. */
       def begins(): Unit = assertEquals(probe.receiveMessage(60.seconds).begins, Some(true))
 
       def ended(): PackEvent.PackEnded = probe.receiveMessage(60.seconds).events.lastOption match
         case Some(ended: PackEvent.PackEnded) => ended
         case _ => this.ended()
 
-      /** It has ended without having begun, as the container takes it in no more. */
+      /** The call has ended without having begun, as the container takes no more calls. */
       def turnedAway(): Unit =
         begins()
         assertEquals(probe.receiveMessage(60.seconds).begins, Some(false))
@@ -68,7 +68,7 @@ class SharedContainerSuite extends munit.FunSuite:
 
       def start(): Option[PackStart] = probe.receiveMessage(60.seconds).start.orElse(start())
 
-    /** The program runs a call: whose it is. */
+    /** The program runs the next call; returns that call's pack. */
     def runs(): FakePack =
       val pack = setup.runtime.pack()
       pack.say(
@@ -86,11 +86,11 @@ class SharedContainerSuite extends munit.FunSuite:
         case PackageCache.Acquire(_, replyTo) => replyTo ! answer
         case other => fail(s"unexpected: $other")
 
-    /** The runtime takes no call in. */
+    /** Makes the runtime take no more calls. */
     def refuse(): Unit = setup.runtime.refusePacks =
       Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"it is being ended"}"""))
 
-    /** The one whose container it is, with its program up. */
+    /** The call that created the container, with its program up. */
     def opened(): (Call, FakePack) =
       val call = Call().prepare()
       setup.givePackage()
@@ -111,7 +111,7 @@ class SharedContainerSuite extends munit.FunSuite:
     assertEquals(setup.runtime.program(), (Some("nodejs:20"), None))
     finish(one)
     assert(first.ended().reusable)
-    // it holds the package no longer, and the other still does
+    // it no longer holds the package, and the other call still does
     assertEquals(setup.packages.receiveMessage(), PackageCache.Release(definition.packageId))
     assertEquals(setup.driver.disconnected.size, 0)
     finish(two)
@@ -128,7 +128,7 @@ class SharedContainerSuite extends munit.FunSuite:
     Vector(again, fourth).foreach(call => assert(call.ended().reusable))
     assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
 
-  fixture.test("a call that comes while the container starts waits for it"): fixture =>
+  fixture.test("a call that arrives while the container starts waits for it"): fixture =>
     import fixture.*
     val first = Call().prepare()
     val second = Call(Some(first.own)).prepare()
@@ -142,7 +142,7 @@ class SharedContainerSuite extends munit.FunSuite:
     Vector(first, second).foreach(call => assert(call.ended().reusable))
     assertEquals(setup.driver.started.size, 1)
 
-  fixture.test("where it does not start, one of those that wait makes one"): fixture =>
+  fixture.test("if the container does not start, one of the waiting calls creates another"): fixture =>
     import fixture.*
     val started = Promise[Option[Failure]]()
     setup.driver.beforeStart = started.future
@@ -162,7 +162,7 @@ class SharedContainerSuite extends munit.FunSuite:
     Vector(second, third).foreach(call => assert(call.ended().reusable))
     assertEquals(setup.driver.started.size, 2)
 
-  fixture.test("one that waits can be aborted, and one whose container has gone makes one"): fixture =>
+  fixture.test("a waiting call can be aborted, and one whose container has ended creates another"): fixture =>
     import fixture.*
     val first = Call().prepare()
     val second = Call(Some(first.own)).prepare()
@@ -193,7 +193,7 @@ class SharedContainerSuite extends munit.FunSuite:
     setup.expectRelease()
     setup.expectRelease()
 
-  fixture.test("one that the container's runtime refuses has not begun, and leaves it to the others"):
+  fixture.test("a call that the container's runtime refuses has not begun, and the others keep it"):
     fixture =>
       import fixture.*
       val (first, one) = opened()
@@ -206,13 +206,13 @@ class SharedContainerSuite extends munit.FunSuite:
       finish(one)
       assert(first.ended().reusable)
 
-  fixture.test("one that is aborted before it has joined is of no harm to the container"): fixture =>
+  fixture.test("a call that is aborted before it has joined does not harm the container"): fixture =>
     import fixture.*
     val (first, one) = opened()
     val second = Call(Some(first.own)).prepare()
     val asked = setup.packages.receiveMessage()
     second.abort()
-    // of which the second knows when the third begins
+    // which the second call knows when the third one begins
     val third = Call(Some(first.own)).prepare()
     val later = setup.packages.receiveMessage()
     give(asked)
@@ -223,7 +223,7 @@ class SharedContainerSuite extends munit.FunSuite:
     Vector(third, first).foreach(call => assert(call.ended().reusable))
     assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
 
-  fixture.test("one that has not ended well leaves it to the others, and the last of them removes it"):
+  fixture.test("a call that ended badly leaves the container to the others, and the last one removes it"):
     fixture =>
       import fixture.*
       val (first, one) = opened()
@@ -234,7 +234,7 @@ class SharedContainerSuite extends munit.FunSuite:
       finish(one, reusable = false)
       assert(!first.ended().reusable)
       setup.expectRelease()
-      // on its way before that was known
+      // it was on its way before the bad end was known
       refuse()
       val third = Call(Some(first.own)).prepare()
       setup.givePackage()
@@ -246,7 +246,7 @@ class SharedContainerSuite extends munit.FunSuite:
       setup.expectRelease()
       assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
 
-  fixture.test("one that nobody is in any more goes, whoever was the last to try"): fixture =>
+  fixture.test("an empty container that takes no more calls is removed by the last that tried"): fixture =>
     import fixture.*
     val (first, one) = opened()
     val second = Call(Some(first.own)).prepare()
@@ -260,7 +260,7 @@ class SharedContainerSuite extends munit.FunSuite:
     setup.expectRelease()
     assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
 
-  fixture.test("one that nobody is in any more goes where the last to try does not get the package"):
+  fixture.test("an empty container is removed if the last call that tried does not get its package"):
     fixture =>
       import fixture.*
       val (first, one) = opened()
@@ -275,7 +275,7 @@ class SharedContainerSuite extends munit.FunSuite:
       assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
 
   fixture.test(
-    "one that was kept is joined once the program runs a call again, and none goes with who is first"
+    "a kept container is joined once it runs a call again, and no call is lost with the first one"
   ): fixture =>
     import fixture.*
     val (first, one) = opened()
@@ -284,7 +284,7 @@ class SharedContainerSuite extends munit.FunSuite:
     setup.expectHeld()
     val gate = Gate()
     setup.runtime.gate = Some(gate)
-    // both were on their way there
+    // both were already on their way
     val second = Call(Some(first.own)).prepare()
     second.begins()
     gate.reached()
@@ -303,28 +303,27 @@ class SharedContainerSuite extends munit.FunSuite:
     Vector(third, fourth).foreach(call => assert(call.ended().reusable))
     assertEquals((setup.driver.started.size, setup.driver.stops.size), (2, 1))
 
-  fixture.test("one that is aborted while the runtime takes it in is ended by that, and the others go on"):
-    fixture =>
-      import fixture.*
-      val (first, one) = opened()
-      val gate = Gate()
-      setup.runtime.gate = Some(gate)
-      val second = Call(Some(first.own)).prepare()
-      setup.givePackage()
-      second.begins()
-      gate.reached()
-      second.abort()
-      gate.release()
-      val two = setup.runtime.pack()
-      assertEquals(setup.runtime.order()._1, "abort")
-      two.say(PackEvent.PackEnded(
-        false,
-        Some(Failure(FailureKind.Cancelled, "not any more")),
-        Timestamp.ofMicros(2)
-      ))
-      two.end()
-      assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
-      setup.expectRelease()
-      finish(one)
-      assert(first.ended().reusable)
-      assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
+  fixture.test("a call aborted while the runtime takes it in ends, and the others continue"): fixture =>
+    import fixture.*
+    val (first, one) = opened()
+    val gate = Gate()
+    setup.runtime.gate = Some(gate)
+    val second = Call(Some(first.own)).prepare()
+    setup.givePackage()
+    second.begins()
+    gate.reached()
+    second.abort()
+    gate.release()
+    val two = setup.runtime.pack()
+    assertEquals(setup.runtime.order()._1, "abort")
+    two.say(PackEvent.PackEnded(
+      false,
+      Some(Failure(FailureKind.Cancelled, "not any more")),
+      Timestamp.ofMicros(2)
+    ))
+    two.end()
+    assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
+    setup.expectRelease()
+    finish(one)
+    assert(first.ended().reusable)
+    assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))

@@ -3,14 +3,14 @@ package burst.node
 import com.typesafe.config.{ConfigObject, ConfigValue, ConfigValueFactory, ConfigValueType}
 import scala.jdk.CollectionConverters.*
 
-/** One of `burst.backends`, whose names are the operator's; `reference.conf` explains the forms. */
+/** One entry of `burst.backends`, whose names are the operator's; `reference.conf` explains the forms. */
 private[node] object BackendEntry:
-  /** What every runtime has, so that none is asked. */
+  /** Every runtime has it, so there is no need to ask one. */
   private val Direct = "direct"
   private val Keys = Set("kind", "uri", "ca", "shared-credentials", "keeps-nothing")
 
-  /** With its kind, which is one of `kinds`. Throws `SetupException`; an address may hold a password, so that
-    * none is told.
+  /** The entry with its kind, which is one of `kinds`. Throws `SetupException`, which shows no address, since
+    * it may hold a password.
     */
   def of(setting: String, name: String, value: ConfigValue, kinds: => Vector[String]): ConfigValue =
     def isKind(kind: String) = kind == Direct || kinds.contains(kind)

@@ -18,12 +18,12 @@ import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder
 import org.slf4j.LoggerFactory
 import scala.util.control.NonFatal
 
-/** The key that all nodes of a cluster share: one file in PEM, a private key and the certificate that it has
-  * signed itself. Each node shows this certificate and trusts no other one, so that who has the file is of
+/** The key that all nodes of a cluster share: one PEM file with a private key and its self-signed
+  * certificate. Each node presents this certificate and trusts no other, so whoever has the file belongs to
   * the cluster, and nobody else gets a message in.
   *
   * @param isDefault
-  *   nobody has named the file: where there is none, the first controller makes it
+  *   nobody has named the file: if it is missing, the first controller creates it
   */
 final case class ClusterKey(file: Path, isDefault: Boolean) extends NodeProof:
   private[node] def transport: Map[String, Any] = Map(
@@ -35,7 +35,7 @@ final case class ClusterKey(file: Path, isDefault: Boolean) extends NodeProof:
   private[node] def prepare(makes: Boolean): Unit =
     if isDefault && makes && !Files.exists(file) then
       ClusterKey.create(file)
-      // No logger before: settings, which say where logs go, know of the key.
+      // There is no logger before: the settings that define where logs go also define the key.
       LoggerFactory.getLogger(classOf[ClusterKey]).info(
         "made the key of a cluster, {}: its other nodes need a copy",
         file
@@ -48,7 +48,7 @@ object ClusterKey:
   private[node] val FileName = "cluster.pem"
   private val What = "the cluster's key"
 
-  /** How X.509 says that a certificate has no end (RFC 5280, 4.1.2.5). */
+  /** The X.509 notation for a certificate that does not expire (RFC 5280, 4.1.2.5). */
   private val Never = Date.from(Instant.parse("9999-12-31T23:59:59Z"))
 
   /** The key with its certificate. Throws `SetupException`. */
@@ -89,5 +89,5 @@ object ClusterKey:
     writer.writeObject(JcaPKCS8Generator(pair.getPrivate, null))
     writer.writeObject(certificate)
     writer.close()
-    // Where there is one by now, that is it.
+    // If the file exists by then, that one is used.
     PrivateFile.create(file, text.toString, What): Unit

@@ -6,7 +6,7 @@ import javax.net.ssl.{KeyManagerFactory, SSLContext, SSLEngine, SSLSession, Trus
 import org.apache.pekko.actor.ActorSystem
 import org.apache.pekko.remote.artery.tcp.SSLEngineProvider
 
-/** Mutual TLS by the key that a cluster shares; see [[ClusterKey]]. Pekko makes it by its name. */
+/** Mutual TLS by the key that a cluster shares; see [[ClusterKey]]. Pekko instantiates it by class name. */
 final class ClusterKeyEngine(file: Path) extends SSLEngineProvider:
   import ClusterKeyEngine.*
 
@@ -38,17 +38,17 @@ final class ClusterKeyEngine(file: Path) extends SSLEngineProvider:
     if !client then engine.setNeedClientAuth(true)
     engine
 
-  // Who has the key is a node, under whatever address.
+  // Whoever has the key is a node, at whatever address.
   def verifyClientSession(hostname: String, session: SSLSession): Option[Throwable] = None
   def verifyServerSession(hostname: String, session: SSLSession): Option[Throwable] = None
 
 object ClusterKeyEngine:
   private[node] val File = "pekko.remote.artery.ssl.burst-cluster-key"
 
-  /** It is never written. The type for files derives keys of an empty password, tens of thousands of hashes
-    * by a JVM that has just begun: a fifth of what an invoker does until it is there.
+  /** The store is never written. The type for files derives keys from an empty password, which takes tens of
+    * thousands of hashes in a JVM that has just started: a fifth of an invoker's start.
     */
   private val InMemory = "JKS"
 
-  /** A JVM without its second compiler, as `burst` starts it, does AES six times as slowly. */
+  /** AES is six times slower in a JVM without its second compiler, as `burst` starts it. */
   private[node] val Cipher = "TLS_CHACHA20_POLY1305_SHA256"

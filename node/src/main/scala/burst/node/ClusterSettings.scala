@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters.*
 /** `burst.cluster`: how nodes find and trust each other; `reference.conf` explains each key. */
 final case class ClusterSettings(host: String, port: Int, seeds: Vector[String], proof: NodeProof):
 
-  /** Where the controllers are that are looked for first, as addresses of actor systems. */
+  /** The controllers to contact first, as addresses of actor systems. */
   def seedAddresses: Vector[String] = seeds.map(seed => s"pekko://${ClusterSettings.SystemName}@$seed")
 
   /** The part of Pekko's configuration that follows from these settings. */
@@ -21,13 +21,15 @@ final case class ClusterSettings(host: String, port: Int, seeds: Vector[String],
         throw SetupException("an invoker must know a controller: give --seed HOST:PORT, once for each.")
       transport(config, "remote")
 
-  /** Has what this node proves itself by; the data directory must be its own. Throws `SetupException`. */
+  /** Prepares the node's proof of membership; the data directory must be its own. Throws `SetupException`. */
   private[node] def prepare(role: Role): Unit = role match
     case Role.Standalone => ()
     case Role.Controller => proof.prepare(makes = seeds.headOption.forall(_ == s"$host:$port"))
     case Role.Invoker => proof.prepare(makes = false)
 
-  /** A flare's inputs go to the scheduler in one message, in base64, with room for all else. */
+  /** A flare's inputs go to the scheduler in one message, in base64, which also needs room for everything
+    * else.
+    */
   private def checkFlares(config: Config): Unit =
     val setting = "burst.http.flare-body-limit"
     val largest = config.getBytes("pekko.remote.artery.advanced.maximum-large-frame-size") / 16 * 11

@@ -11,25 +11,26 @@ import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path, S
 import java.util.Comparator
 import scala.util.Using
 
-/** The platform's directory while it is ours. Its lock is the kernel's: however the process ends, the next
-  * one can have it.
+/** The platform's directory while this process holds it. The kernel holds the lock: however the process ends,
+  * the next one can take it.
   */
 final class DataDirectory private (val path: Path, lock: FileChannel):
   private val properties = path.resolve("properties")
 
   def logs: Path = path.resolve("logs")
 
-  /** The JVM's temporary files, gone with the next start. */
+  /** The JVM's temporary files, deleted at the next start. */
   def temporary: Path = path.resolve("tmp")
 
-  /** What an earlier start wrote for the `burst` command. */
+  /** A property that an earlier start wrote for the `burst` command. */
   def property(name: String): Option[String] =
     try
       val lines = Files.readString(properties).linesIterator.map(_.split("=", 2))
       lines.collectFirst { case Array(key, value) if key.trim == name => value.trim }
     catch case _: NoSuchFileException => None
 
-  /** Writes what the `burst` command needs, for its owner's eyes only; appears whole or not at all. */
+  /** Writes what the `burst` command needs, readable by the owner only; the file appears whole or not at all.
+    */
   def writeProperties(values: Vector[(String, String)]): Unit =
     val fresh = path.resolve("properties.new")
     Files.deleteIfExists(fresh)
@@ -43,20 +44,20 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
   def close(): Unit = DataDirectory.give(this)(lock.close())
 
 object DataDirectory:
-  /** Those of this process, by where they are on the disk. Until it is closed, a directory is held from here:
-    * a lock whose channel nobody refers to is lost at the next garbage collection.
+  /** The directories that this process holds, by their real paths. They are referenced here until they are
+    * closed: a lock whose channel is unreachable is lost at the next garbage collection.
     */
   private var held = Map.empty[Path, DataDirectory]
 
-  /** Makes the directory where there is none and takes it. Throws `SetupException` when another platform has
-    * it.
+  /** Creates the directory if it does not exist, and locks it. Throws `SetupException` if another platform
+    * holds it.
     */
   def open(path: Path): DataDirectory = synchronized:
     try
       PrivateFile.directory(path)
       val real = path.toRealPath()
-      // The file must not even be opened a second time: the kernel takes the lock from a process that closes the
-      // file, no matter by which descriptor.
+      // The file must not even be opened a second time: a process that closes the file loses the lock, no
+      // matter by which descriptor.
       if held.contains(real) then throw used(path, ProcessHandle.current.pid.toString)
       val file = path.resolve("lock")
       val channel = FileChannel.open(file, CREATE, READ, WRITE)
@@ -68,7 +69,7 @@ object DataDirectory:
       val directory = DataDirectory(path, channel)
       held = held.updated(real, directory)
       delete(directory.temporary)
-      // The directory itself may be one that others made, and may read.
+      // The directory itself may have been created by others, and be readable to them.
       PrivateFile.directory(directory.temporary)
       PrivateFile.directory(directory.logs)
       directory
@@ -95,7 +96,7 @@ object DataDirectory:
   private def delete(directory: Path): Unit = if Files.exists(directory) then
     Using.resource(Files.walk(directory))(_.sorted(Comparator.reverseOrder).forEach(Files.delete))
 
-  /** An address as a URL that reaches it from this machine. */
+  /** A URL that reaches an address from this machine. */
   def url(scheme: String, address: InetSocketAddress): String =
     val host =
       if address.getAddress.isAnyLocalAddress then "127.0.0.1"

@@ -3,9 +3,9 @@ package burst.node
 import scala.collection.immutable.{Queue, VectorMap}
 import scala.concurrent.{Future, Promise}
 
-/** So many bytes of memory for something that may be large, over all who want some: who asks for more than is
-  * left waits. Tenants take turns, however many of theirs wait; those of one tenant come in the order they
-  * asked. What is asked for beyond the total counts as the total, so that everybody gets a turn.
+/** A number of bytes of memory for something that may be large, shared by everybody who needs some: whoever
+  * asks for more than is left waits. Tenants take turns, however many of their requests wait; those of one
+  * tenant are served in order. A request beyond the total counts as the total, so that everybody gets a turn.
   */
 final class FairSemaphore(total: Long):
   import FairSemaphore.Permit
@@ -14,10 +14,10 @@ final class FairSemaphore(total: Long):
 
   private var left = total
 
-  /** By tenant, the next one first. None is empty. */
+  /** By tenant, the next one first. No queue is empty. */
   private var waiting = VectorMap.empty[String, Queue[Waiting]]
 
-  /** Completes when `bytes` are set aside. They are given back by closing the permit. */
+  /** Completes when `bytes` are set aside. Closing the permit gives them back. */
   def acquire(bytes: Long, tenant: String = ""): Future[Permit] = synchronized:
     val waits = Waiting(Permit(bytes.max(0).min(total), giveBack), Promise())
     waiting = waiting.updated(tenant, waiting.getOrElse(tenant, Queue.empty).enqueue(waits))
@@ -28,7 +28,7 @@ final class FairSemaphore(total: Long):
     left += bytes
     serve()
 
-  /** Nobody passes the one whose turn it is, or who wants much would wait for ever. */
+  /** Nobody overtakes the one whose turn it is, or large requests would wait forever. */
   private def serve(): Unit =
     while waiting.headOption.exists(_._2.head.permit.bytes <= left) do
       val (tenant, own) = waiting.head
@@ -39,7 +39,7 @@ final class FairSemaphore(total: Long):
       first.promise.success(first.permit)
 
 object FairSemaphore:
-  /** Bytes set aside until it is closed, once. */
+  /** Bytes that are set aside until the permit is closed; closing it again has no effect. */
   final class Permit private[FairSemaphore] (private[FairSemaphore] val bytes: Long, giveBack: Long => Unit):
     private var open = true
 

@@ -4,23 +4,23 @@ import burst.protocol.{saturatedDifference, saturatedSum}
 import java.util.concurrent.TimeUnit.{MICROSECONDS, NANOSECONDS}
 import scala.concurrent.duration.FiniteDuration
 
-/** A moment by a clock that only goes on, from wherever: whatever waits, or lasts, is measured by it. It says
-  * nothing to another process. Moments are compared as numbers: this platform's machines count from their
-  * start, so that none of them wraps around.
+/** A time by a clock that only advances, from an arbitrary start: all waits and durations are measured by it.
+  * It means nothing to another process. Times are compared as numbers: this platform's machines count from
+  * their start, so none of them wraps around.
   */
 opaque type MonotonicTime = Long
 
 object MonotonicTime:
-  /** Where a clock of a test or a simulation may begin. */
+  /** Where the clock of a test or a simulation can begin. */
   val Zero: MonotonicTime = 0L
 
-  /** After all others: of what nobody knows when it will be. */
+  /** Later than all others: for an event whose time nobody knows. */
   val Never: MonotonicTime = Long.MaxValue
 
   def ofNanos(nanos: Long): MonotonicTime = nanos
   def ofMicros(micros: Long): MonotonicTime = MICROSECONDS.toNanos(micros)
 
-  /** By this machine's clock. */
+  /** The current time by this machine's clock. */
   def now(): MonotonicTime = System.nanoTime()
 
   extension (at: MonotonicTime)

@@ -9,22 +9,22 @@ import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** A process of the platform, from when there is something to end. */
+/** A process of the platform, from the moment when it has something to stop. */
 trait Node:
-  /** Completes once it serves, with what is said on standard output then, or with why it cannot. */
+  /** Completes once it serves, with the text for standard output, or fails with the reason why it cannot. */
   def ready: Future[String]
 
-  /** Takes on nothing more; completes when what it has is done, at the latest after `bound`. */
+  /** Accepts nothing more; completes when the current work is done, at the latest after `bound`. */
   def drain(@unused bound: FiniteDuration): Future[Unit] = Future.unit
 
-  /** Ends in good order, within `bound`, whether it serves yet or not. */
+  /** Stops in good order, within `bound`, whether it serves yet or not. */
   def stop(bound: FiniteDuration): Future[Unit]
 
-  /** Completes when it can serve no more, or never will, and has to be started anew, with the reason. */
+  /** Completes, with the reason, when it can no longer serve, or never will, and has to be restarted. */
   def lost: Future[String] = Future.never
 
-/** Runs a node as this process: says when it is ready, until SIGTERM or SIGINT, and then ends in good order
-  * with code 0; with code 1 and one sentence on standard error when it cannot start or go on.
+/** Runs a node as this process: reports when it is ready, runs until SIGTERM or SIGINT, and then stops in
+  * good order with code 0; exits with code 1 and one sentence on standard error if it cannot start or go on.
   */
 object Node:
   def run(role: Role)(start: (Settings, DataDirectory) => Future[Node]): Unit =
@@ -32,19 +32,20 @@ object Node:
     try
       val settings = Settings.load(role = role)
       val data = DataDirectory.open(settings.data)
-      // Before the first logger, and on one thread: several that begin at once would complain of each other.
+      // Before the first logger, and on one thread: several that start at once would report conflicts with
+      // each other.
       System.setProperty("burst-logs", data.logs.toString)
       System.setProperty("burst-log-format", settings.logFormat)
       val log = LoggerFactory.getLogger(classOf[Node])
       SecondCompiler.giveWay()
       val starting = begin(role, settings, data)(start)
       val exitCode = AtomicInteger(0)
-      // One that is lost before it serves is told twice, on two threads: it is said once.
+      // A node that is lost before it serves reports that twice, on two threads: it is logged once.
       def isFirst(): Boolean = exitCode.compareAndSet(0, 1)
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
       try
         val node = Await.result(starting, Duration.Inf)
-        // What is lost before it serves never will.
+        // A node that is lost before it serves never will.
         node.lost.foreach { reason =>
           if isFirst() then
             log.error("this node ends: {}", reason)
@@ -61,15 +62,15 @@ object Node:
         System.err.println(s"burst: ${explain(problem)}")
         System.exit(1)
 
-  /** Starts it in this process, whatever that is. Throws `SetupException`. */
+  /** Starts a node in this process, whatever the process is. Throws `SetupException`. */
   private[burst] def begin(role: Role, settings: Settings, data: DataDirectory)(
       start: (Settings, DataDirectory) => Future[Node]
   ): Future[Node] =
     ClusterSettings.from(settings.config).prepare(role)
     start(settings, data)
 
-  /** Runs while the JVM shuts down, whatever made it do so. `halt` because the code of a signal would count
-    * as a failure.
+  /** Runs while the JVM shuts down, for whatever reason. It halts because the exit code of a signal would
+    * count as a failure.
     */
   private def end(settings: Settings, starting: Future[Node], exitCode: AtomicInteger): Unit =
     try
@@ -88,7 +89,7 @@ object Node:
     Runtime.getRuntime.halt(exitCode.get)
 
   private def drained(node: Node, bound: FiniteDuration): Unit =
-    // What has not begun has nothing to end.
+    // A node that has not begun has nothing to end.
     if bound > Duration.Zero && node.ready.value.exists(_.isSuccess) && !node.lost.isCompleted then
       try
         val _ = Await.ready(node.drain(bound), bound + 1.second)

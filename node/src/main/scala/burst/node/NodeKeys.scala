@@ -9,7 +9,7 @@ import java.security.interfaces.{RSAPrivateKey, RSAPublicKey}
 import org.apache.pekko.pki.pem.{DERPrivateKeyLoader, PEMDecoder}
 import scala.util.control.NonFatal
 
-/** A node's private key, its certificate, and that of the authority which signs all nodes' certificates. */
+/** A node's private key, its certificate, and that of the authority that signs all nodes' certificates. */
 final case class NodeKeys(key: Path, certificate: Path, authority: Path) extends NodeProof:
   def asked: String = s"has this node got files of the same authority (${NodeKeys.Section})"
 
@@ -30,8 +30,8 @@ final case class NodeKeys(key: Path, certificate: Path, authority: Path) extends
 object NodeKeys:
   private val Section = "burst.cluster.tls"
 
-  /** `burst.cluster.tls`; none when nothing of it is given. The files are read when the first other node is
-    * met, and from then on again and again: what is wrong with them from the start is told here. Throws
+  /** `burst.cluster.tls`; none if nothing of it is set. The files are read when the node first connects to
+    * another one, and repeatedly from then on: mistakes present from the start are reported here. Throws
     * `SetupException`.
     */
   def from(config: Config): Option[NodeKeys] =
@@ -63,7 +63,7 @@ object NodeKeys:
     CertificateFactory.getInstance("X.509").generateCertificate(ByteArrayInputStream(bytes)) match
       case certificate: X509Certificate => certificate
 
-  /** What is wrong with a file is told by its setting and name, never by its content. */
+  /** An error names the file and its setting, but never shows its content. */
   private def read[A](name: String, file: Path, what: String)(use: Array[Byte] => A): A =
     val bytes =
       try Files.readAllBytes(file)

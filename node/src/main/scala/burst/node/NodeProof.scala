@@ -1,18 +1,19 @@
 package burst.node
 
-/** By what the nodes of a cluster prove to each other that they are of it. There is always something: what
-  * comes from elsewhere is not so much as read.
+/** How the nodes of a cluster prove to each other that they belong to it. There is always a proof: messages
+  * from elsewhere are not even read.
   */
 trait NodeProof:
-  /** The part of Pekko's configuration that does it. */
+  /** The part of Pekko's configuration that sets it up. */
   private[node] def transport: Map[String, Any]
 
-  /** Makes what is missing where this node may, and looks whether all is there. Throws `SetupException`.
+  /** Creates what is missing if this node is allowed to, and checks that everything is present. Throws
+    * `SetupException`.
     *
     * @param makes
     *   whether this node is the first of its cluster
     */
   private[node] def prepare(makes: Boolean): Unit
 
-  /** The question to who finds that nobody answers. */
+  /** A question to the operator whose node gets no answer. */
   def asked: String

@@ -18,36 +18,38 @@ import java.nio.file.{
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** Files and directories that are for their owner's eyes only, such as a key. Where a file cannot be used,
-  * `SetupException` says so, with `what` for what it is.
+/** Files and directories that only their owner can read, such as a key. If a file cannot be used,
+  * `SetupException` says so; `what` describes the file in its message.
   */
 object PrivateFile:
   private val OwnersOnly = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
   private val OwnerEnters = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
 
-  /** Nobody's key has more. */
+  /** No key is longer. */
   private val Longest = 64 * 1024
 
-  /** Its text, or the beginning of it, if there is the file. `why` it must be private ends a refusal. */
+  /** Returns the file's text, or the beginning of it, if the file exists. `why` it must be private ends the
+    * message of a refusal.
+    */
   def read(file: Path, what: String, why: String = ""): Option[String] =
     usable(what, file, "read"):
       attributes(file) match
         case None if Files.isSymbolicLink(file) =>
           throw SetupException(s"$what, $file, is a link to a file that is not there.")
         case None => None
-        // To read from anything else may take for ever.
+        // Reading from anything else could block forever.
         case Some(found) if !found.isRegularFile => throw SetupException(s"$what, $file, is no regular file.")
         case Some(_) if !isPrivate(file) =>
           throw SetupException(s"$what, $file, can be read or written by other users: chmod 600 it$why.")
         case Some(_) =>
           Some(Using.resource(Files.newInputStream(file))(in => String(in.readNBytes(Longest), UTF_8)))
 
-  /** Makes a directory where there is none. One that is there stays as open as it is. */
+  /** Creates a directory if it does not exist. The permissions of an existing one stay unchanged. */
   def directory(path: Path): Path =
     if Files.isDirectory(path) then path else Files.createDirectories(path, OwnerEnters)
 
-  /** Makes it, and the directory around it. It appears whole or not at all, and survives a failure of power;
-    * says whether it was not there yet.
+  /** Creates the file, and the directory around it. It appears whole or not at all, and survives a power
+    * failure; returns whether it did not exist before.
     */
   def create(file: Path, text: String, what: String): Boolean = usable(what, file, "made"):
     val around = directory(file.toAbsolutePath.getParent)
@@ -64,13 +66,13 @@ object PrivateFile:
       Files.delete(fresh)
       flush(around)
 
-  /** Nothing where there is no such file; what cannot be looked at is not taken for one that is not there. */
+  /** Returns nothing if there is no such file; a file that cannot be examined does not count as missing. */
   private def attributes(file: Path): Option[BasicFileAttributes] =
     try Some(Files.readAttributes(file, classOf[BasicFileAttributes]))
     catch case _: NoSuchFileException => None
 
-  /** As ssh has it: what others may read proves nothing. A file of somebody else's, as those that Kubernetes
-    * mounts, may be there for this process's group.
+  /** The same rule as ssh's: a file that others can read proves nothing. A file of another owner, such as
+    * those that Kubernetes mounts, may be readable by this process's group.
     */
   private def isPrivate(file: Path): Boolean =
     val permissions = Files.getPosixFilePermissions(file).asScala.toSet
@@ -78,7 +80,8 @@ object PrivateFile:
     val wrong = Set(OTHERS_READ, OTHERS_WRITE) ++ (if own then Set(GROUP_READ, GROUP_WRITE) else Set.empty)
     !permissions.exists(wrong)
 
-  /** Names are durable once the directory is; where one cannot be flushed the file system does it. */
+  /** Names are durable once the directory is flushed; where it cannot be, the file system takes care of that.
+    */
   private def flush(directory: Path): Unit =
     try Using.resource(FileChannel.open(directory, READ))(_.force(true))
     catch case _: IOException => ()

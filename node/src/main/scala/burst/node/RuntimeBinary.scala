@@ -13,14 +13,14 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{blocking, ExecutionContext, Future}
 import scala.util.Try
 
-/** The runtime as a command on this machine: what it is, and what it can do besides serving packs. */
+/** The runtime as a command on this machine: its properties, and what it can do besides serving packs. */
 final class RuntimeBinary(path: Path):
   import RuntimeBinary.*
 
-  /** What packages must be built for when packs run right here. Throws `SetupException`. */
+  /** What packages must be built for if packs run on this machine. Throws `SetupException`. */
   def describe(): RuntimeInfo = described[RuntimeInfo]
 
-  /** The kinds of backends there are. Throws `SetupException`. */
+  /** The kinds of backends that exist. Throws `SetupException`. */
   def backends(): Vector[String] = described(using Decoder.instance(_.get[Vector[String]]("backends")))
 
   private def described[A: Decoder]: A =
@@ -33,14 +33,16 @@ final class RuntimeBinary(path: Path):
       identity
     )
 
-  /** Where the servers of a backend are, for who is to let packs through to them. Throws `IOException`. */
+  /** Returns the addresses of a backend's servers, for those who open the network to them for packs. Throws
+    * `IOException`.
+    */
   def servers(backend: BackendConfig): Vector[ServerAddress] =
     answer[Vector[ServerAddress]](List("servers"), backend.asJson.noSpaces, NamesTimeout).fold(
       problem => throw IOException(s"'$path servers' does not work (${problem.sentence})"),
       identity
     )
 
-  /** Whether packs can be shut in on this machine, by this user. */
+  /** Whether this user can sandbox packs on this machine. */
   def sandboxing(): Sandboxing =
     answer[Sandboxing](SandboxCheck).left
       .map: problem =>
@@ -48,13 +50,14 @@ final class RuntimeBinary(path: Path):
         Sandboxing.Impossible(s"'$path $command' does not work (${problem.sentence})")
       .merge
 
-  /** Removes the control groups whose names begin so, with all that runs in them, and says how many there
-    * were; blocks.
+  /** Removes the control groups whose names begin with `prefix`, with everything that runs in them, and
+    * returns how many there were; blocks.
     */
   def removeSandboxes(prefix: String): Either[RuntimeProblem, Int] =
     answer[Int](List("sandbox", "--remove", prefix))
 
-  /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks.
+  /** Unpacks an image into a directory that nobody else uses, unless it is already there, and removes others;
+    * blocks.
     */
   def unpack(image: Path, directory: Path, timeout: FiniteDuration): Either[RuntimeProblem, UnpackedImage] =
     run(List("unpack", image.toString, directory.toString), "", timeout).flatMap:
@@ -62,7 +65,7 @@ final class RuntimeBinary(path: Path):
       case Finished(_, output) =>
         Left(RuntimeProblem.Refused(lastLine(output).stripPrefix("burst-runtime: ")))
 
-  /** Puts it into an empty directory, with all it needs to run in any image; blocks. */
+  /** Lays out the runtime in an empty directory, with everything it needs to run in any image; blocks. */
   def layOut(directory: Path): Either[RuntimeProblem, Unit] =
     run(List("lay-out", directory.toString), "", AnswerTimeout).flatMap:
       case Finished(0, _) => Right(())
@@ -75,7 +78,7 @@ final class RuntimeBinary(path: Path):
       timeout: FiniteDuration = AnswerTimeout
   ): Either[RuntimeProblem, A] = output(command, input, timeout).flatMap(read)
 
-  /** If it ended well. */
+  /** The output of a command that ended with code 0. */
   private def output(
       command: List[String],
       input: String,
@@ -85,7 +88,7 @@ final class RuntimeBinary(path: Path):
       case Finished(0, output) => Right(output)
       case Finished(code, output) => Left(RuntimeProblem.Ended(code, lastLine(output)))
 
-  /** The answer is a line; libraries may have said something beside it. */
+  /** The answer is one line; libraries may have printed something else. */
   private def read[A: Decoder](output: String): Either[RuntimeProblem, A] =
     output.linesIterator
       .map(parse(_).flatMap(_.as[A]))
@@ -93,7 +96,7 @@ final class RuntimeBinary(path: Path):
       .toRight(RuntimeProblem.OtherForm)
 
   /** Deletes what a flare left on its backend. The configuration goes through standard input: it may hold a
-    * password, and arguments are for everyone to see.
+    * password, and everybody can see arguments.
     */
   def cleanup(flareId: FlareId, backend: BackendConfig, timeout: FiniteDuration)(using
       ExecutionContext
@@ -110,7 +113,7 @@ final class RuntimeBinary(path: Path):
   ): Either[RuntimeProblem, Finished] =
     try
       val process = ProcessBuilder((path.toString :: arguments)*).redirectErrorStream(true).start()
-      // Whoever reads the output waits until it ends: the deadline must not hang on that.
+      // Reading the output blocks until it ends: the deadline must not depend on that.
       val watchdog = process.onExit.orTimeout(timeout.toMillis, TimeUnit.MILLISECONDS)
       val _ = watchdog.whenComplete((_, late) => if late != null then { val _ = process.destroyForcibly() })
       Try:
@@ -125,17 +128,17 @@ final class RuntimeBinary(path: Path):
 object RuntimeBinary:
   private final case class Finished(code: Int, output: String)
 
-  /** It answers within milliseconds, or seconds where it ends what is slow to end: only one that hangs takes
-    * so long, or a machine that has no time for it.
+  /** It answers within milliseconds, or seconds if it ends something slowly: only if it hangs, or the machine
+    * is overloaded, does it take this long.
     */
   private val AnswerTimeout = 30.seconds
 
-  /** A flare waits for the names of its backend's servers, and who knows them may not answer at all. */
+  /** A flare waits for the names of its backend's servers, and the name server may not answer at all. */
   private val NamesTimeout = 5.seconds
   private val MaxOutput = 64 * 1024
   private val SandboxCheck = List("sandbox", "--check")
 
-  /** `searchPath` is where a bare name is looked up. Throws `SetupException`. */
+  /** Finds the runtime; a bare name is looked up in `searchPath`. Throws `SetupException`. */
   def find(root: Config, searchPath: Option[String] = sys.env.get("PATH")): Path =
     val name = root.getString("burst.invoker.runtime-binary")
     val candidates =
@@ -153,12 +156,12 @@ object RuntimeBinary:
   private def lastLine(output: String): String =
     output.linesIterator.filter(_.nonEmpty).toVector.lastOption.getOrElse("")
 
-/** Where a server listens. */
+/** The address at which a server listens. */
 final case class ServerAddress(host: String, port: Int) derives Decoder:
-  /** Whether somebody has to be asked for its address. */
+  /** Whether its address has to be looked up. */
   def isNamed: Boolean = !host.matches("[0-9.]+|.*:.*")
 
-/** Where an image was unpacked, and what its labels say of Burst. */
+/** Where an image was unpacked, and its labels for Burst. */
 final case class UnpackedImage(root: Path, labels: Map[String, String])
 
 object UnpackedImage:
@@ -166,8 +169,8 @@ object UnpackedImage:
     Decoder.forProduct2[UnpackedImage, String, Map[String, String]]("root", "labels"): (root, labels) =>
       UnpackedImage(Path.of(root), labels)
 
-/** What the kernel lets this user do about packs that are to be shut in. `limits` says what holds them to
-  * what they may have, `reason` what is in the way, and what to change.
+/** Whether the kernel allows this user to sandbox packs. `limits` describes what holds them to their limits,
+  * `reason` what prevents it, and what to change.
   */
 enum Sandboxing:
   case Possible(limits: String)

@@ -2,19 +2,19 @@ package burst.node
 
 import scala.concurrent.duration.FiniteDuration
 
-/** Why the runtime did not do as a command what it was to. */
+/** Why the runtime failed as a command. */
 enum RuntimeProblem:
   case NotRun(why: String)
   case Late(within: FiniteDuration)
 
-  /** With its last words, if it had any. `who` begins the sentence. */
+  /** With its last line of output, if any. `who` begins the sentence. */
   case Ended(code: Int, said: String, who: String = "it")
   case OtherForm
 
-  /** It says itself what is wrong with what it was given. */
+  /** It reports itself what is wrong with its input. */
   case Refused(said: String)
 
-  /** As `it cannot be run`. */
+  /** Such as `it cannot be run`. */
   def sentence: String = this match
     case NotRun(why) => s"it cannot be run: $why"
     case Late(within) => s"it did not end within $within"

@@ -7,19 +7,20 @@ import org.slf4j.LoggerFactory
 import scala.jdk.StreamConverters.StreamHasToScala
 import scala.util.{Try, Using}
 
-/** The JVM's second compiler (C2) takes a processor for as long as there is something to compile. What it
-  * makes is of use later; workers, and calls that wait now, go before it.
+/** The JVM's second compiler (C2) occupies a processor for as long as there is something to compile. Its
+  * results pay off later; workers, and calls that wait now, take precedence.
   */
 private[node] object SecondCompiler:
-  /** A tenth of the share of those who have not given way, and not nothing: it has to be done some day. */
+  /** A tenth of the share of threads at normal priority, but not nothing: the work has to be done eventually.
+    */
   private val Priority = 10
 
-  /** As the kernel has it, which keeps 15 characters. */
+  /** As in the kernel, which keeps 15 characters. */
   private val ThreadName = "C2 CompilerThre"
   private val Threads = Path.of("/proc/self/task")
   private val Patience = 10
 
-  /** In a thread of its own, as the JVM has no call for that. Where it cannot be done, it is logged. */
+  /** Works in a thread of its own, since the JVM has no call for it. A failure is logged. */
   def giveWay(): Unit =
     val thread = Thread(() => lower(), "burst-second-compiler")
     thread.setDaemon(true)
@@ -31,7 +32,7 @@ private[node] object SecondCompiler:
       for problem <- renice(found).left.toOption do
         LoggerFactory.getLogger(getClass).info("the second compiler keeps its priority: {}", problem.sentence)
 
-  /** Its threads, as the kernel numbers them; none where it is off. */
+  /** The compiler's threads, by the kernel's numbers; none if it is off. */
   private[node] def threads(): Vector[String] =
     Using(Files.list(Threads))(_.toScala(Vector))
       .getOrElse(Vector.empty)
@@ -51,7 +52,7 @@ private[node] object SecondCompiler:
       else Right(())
     catch case problem: IOException => Left(Problem.NotRun(problem.getMessage))
 
-  /** Why `renice` did not do it. */
+  /** Why `renice` failed. */
   private enum Problem:
     case Late
     case Refused(said: String)

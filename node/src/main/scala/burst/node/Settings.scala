@@ -5,15 +5,15 @@ import java.nio.file.Path
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 
-/** What a process of the platform is to the others. */
+/** The role of a process of the platform. */
 enum Role:
-  /** Controller and invoker in one JVM: no other node, no port for any. */
+  /** Controller and invoker in one JVM: no other nodes, no port for any. */
   case Standalone
 
   /** A member of the cluster of controllers. */
   case Controller
 
-  /** Talks to controllers, is no member of their cluster. */
+  /** Talks to controllers, but is not a member of their cluster. */
   case Invoker
 
 /** The whole configuration, in this order: system properties, the operator's file (`-Dconfig.file`, which the
@@ -23,7 +23,7 @@ final case class Settings(config: Config):
   def data: Path = Path.of(config.getString("burst.data")).toAbsolutePath
   def drainTimeout: FiniteDuration = config.getDuration("burst.drain-timeout").toMillis.millis
 
-  /** Throws `SetupException` where there is no such format. */
+  /** Throws `SetupException` if there is no such format. */
   def logFormat: String = config.getString("burst.log-format") match
     case known @ ("text" | "json") => known
     case other => throw SetupException(s"burst.log-format is '$other': give \"text\" or \"json\".")
@@ -33,7 +33,7 @@ object Settings:
   private val InOneJvm = ConfigFactory.parseResources("node.conf")
   private val InCluster = ConfigFactory.parseResources("cluster.conf")
 
-  /** Throws `SetupException` for what the operator has set and there is not. */
+  /** Throws `SetupException` for settings of the operator that do not exist. */
   def load(
       application: Config = ConfigFactory.defaultApplication(),
       role: Role = Role.Standalone
@@ -48,7 +48,7 @@ object Settings:
     val config = withBackends(loaded)
     Settings(ClusterSettings.from(config).applyTo(config, role))
 
-  /** What there is when nobody has set anything. */
+  /** The settings as they are if nobody has set anything. */
   private def known: Config =
     val properties = ConfigFactory.systemProperties.withoutPath("burst")
     InCluster
@@ -57,8 +57,8 @@ object Settings:
       .withFallback(properties)
       .resolve()
 
-  /** With the backends that the operator names, or else names as it was done before, each of a kind. A bare
-    * address is of the kind it is named by.
+  /** The configuration with the backends that the operator names, in the current or the former section, each
+    * with its kind. A bare address is of the kind it is named by.
     */
   private def withBackends(config: Config): Config =
     lazy val kinds = RuntimeBinary(RuntimeBinary.find(config)).backends()

@@ -4,8 +4,8 @@ import com.typesafe.config.ConfigValueType.{BOOLEAN, LIST, NUMBER, OBJECT, STRIN
 import com.typesafe.config.{Config, ConfigException, ConfigFactory, ConfigObject, ConfigUtil, ConfigValue}
 import scala.jdk.CollectionConverters.*
 
-/** Holds what an operator has set below `burst` against the settings there are, which all have a default: a
-  * slip in a name or a value stops the start, rather than being without effect.
+/** Checks what an operator has set below `burst` against the existing settings, which all have a default: a
+  * mistake in a name or a value stops the start, rather than having no effect.
   *
   * @param known
   *   all settings with their defaults
@@ -31,7 +31,7 @@ private[node] final class SettingsCheck(known: Config):
           wanted(name, default).filterNot(_.fits(value)).foreach: kind =>
             throw SetupException(s"${text(here)} must be ${kind.what}.")
 
-  /** A setting in it, if it is a section. */
+  /** The path of a setting in it, if it is a section. */
   private def leaf(path: Vector[String], value: ConfigValue): Vector[String] = value match
     case section: ConfigObject if !section.isEmpty =>
       val (name, inner) = section.asScala.minBy(_._1)
@@ -40,7 +40,7 @@ private[node] final class SettingsCheck(known: Config):
 
   private def unknown(path: Vector[String]): String =
     val all = leaves(Vector("burst"), known.getObject("burst"))
-    // Who has forgotten the section has the name right.
+    // An operator who has forgotten the section has the name right.
     val near = all.filter(_.last == path.last).minByOption(distance(path, _)).orElse:
       all.map(other => (distance(path, other), other)).minByOption(_._1).collect:
         case (far, other) if far <= text(path).length / 4 => other
@@ -56,17 +56,17 @@ private[node] final class SettingsCheck(known: Config):
         case _ => Vector(path :+ name)
 
 private object SettingsCheck:
-  /** What is here, or below, is looked at by somebody else: names are the operator's, or those of a release
-    * before (`node.conf`), or settings are those of Pekko.
+  /** Sections that are checked elsewhere: names are the operator's, or those of a previous release
+    * (`node.conf`), or settings are Pekko's.
     */
   private val Foreign: Set[Vector[String]] =
     Set("backends", "scheduler.backends", "scheduler.default-backend", "http.server")
       .map(section => s"burst.$section".split('.').toVector)
 
-  /** Pekko has more settings for one than stand here. */
+  /** Pekko has more settings for a dispatcher than are listed here. */
   private def isDispatcher(section: ConfigObject): Boolean = section.containsKey("executor")
 
-  /** Times of which the first makes no sense beyond the second; then sizes. */
+  /** Durations of which the first must not exceed the second; then sizes. */
   private val Times = Vector(
     "flare-defaults.timeout" -> "limits.timeout",
     "flare-defaults.group-idle-timeout" -> "limits.group-idle-timeout",
@@ -77,7 +77,7 @@ private object SettingsCheck:
   )
   private val Sizes = Vector("limits.chunk-size-min" -> "limits.chunk-size-max")
 
-  /** What flares wait for by timers, of which Pekko has none beyond 248 days. */
+  /** Durations that flares wait for by timers, which in Pekko cannot exceed 248 days. */
   private val Waits = Vector("limits.timeout", "limits.group-idle-timeout", "scheduler.queue-deadline")
   private val LongestDays = 200L
 
@@ -94,7 +94,7 @@ private object SettingsCheck:
     for wait <- Waits if burst.hasPath(wait) && burst.getDuration(wait).toDays >= LongestDays do
       throw SetupException(s"burst.$wait (${burst.getString(wait)}) must be less than $LongestDays days.")
 
-  /** What a value has to be. */
+  /** The expected form of a value. */
   private enum Kind(val what: String, val fits: ConfigValue => Boolean):
     case Flag extends Kind("true or false", reads((c, k) => c.getBoolean(k) || true))
     case Whole
@@ -109,7 +109,7 @@ private object SettingsCheck:
   private val Time = """\d+(\.\d+)?(ns|us|ms|s|m|h|d)""".r
   private val Size = """\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)""".r
 
-  /** As the default is. */
+  /** The kind of the default. */
   private def wanted(name: String, default: ConfigValue): Option[Kind] = default.valueType match
     case BOOLEAN => Some(Kind.Flag)
     case NUMBER if name == "port" || name.endsWith("-port") => Some(Kind.Port)
@@ -122,7 +122,7 @@ private object SettingsCheck:
         case _ => Some(Kind.Plain)
     case _ => None
 
-  /** As it stands in the file: 1.0 is no 1. */
+  /** As it is written in the file: 1.0 is not 1. */
   private def written(value: ConfigValue): String =
     ConfigFactory.empty().withValue("it", value).getString("it")
 
@@ -136,7 +136,7 @@ private object SettingsCheck:
 
   private def text(path: Vector[String]): String = ConfigUtil.joinPath(path*)
 
-  /** How many characters have to be put in, left out or replaced. */
+  /** How many characters have to be inserted, removed or replaced. */
   private def distance(one: Vector[String], other: Vector[String]): Int =
     val (a, b) = (text(one), text(other))
     a.foldLeft((0 to b.length).toVector): (row, c) =>

@@ -31,7 +31,7 @@ class ClusterKeySuite extends FunSuite:
 
   private def told(work: => Unit): String = intercept[SetupException](work).getMessage
 
-  test("the first controller makes the key, for its owner only, and keeps it"):
+  test("the first controller creates the key, for its owner only, and keeps it"):
     val data = directory()
     val file = data.resolve("cluster.pem")
     cluster(data).prepare(Role.Controller)
@@ -42,7 +42,7 @@ class ClusterKeySuite extends FunSuite:
     assertEquals(Files.readString(file), key)
     assertEquals(Files.list(data).count, 1L)
 
-  test("requests that would not fit into a message between controllers stop the start of one"):
+  test("a limit on requests that exceeds a message between controllers stops a controller's start"):
     val settings = cluster(directory())
     def config(limit: String) = ConfigFactory
       .parseString(s"burst.http.flare-body-limit = $limit")
@@ -51,7 +51,7 @@ class ClusterKeySuite extends FunSuite:
     settings.applyTo(config("23MiB"), Role.Standalone): Unit
     settings.applyTo(config("22MiB"), Role.Controller): Unit
 
-  test("one that is not the first must have a copy, and is told where it belongs"):
+  test("nodes other than the first need a copy of the key, and report where it belongs"):
     val data = directory()
     for (role, settings) <- Seq(
         Role.Invoker -> """seeds = ["h:1"]""",
@@ -61,12 +61,12 @@ class ClusterKeySuite extends FunSuite:
       val said = told(cluster(data, settings).prepare(role))
       assert(said.contains(s"$data/cluster.pem is not there") && said.contains("--cluster-key FILE"), said)
     assertEquals(Files.list(data).count, 0L)
-    // What was named is not made: it may be a slip.
+    // A key that was named is not created: the name may be a typo.
     val named = data.resolve("other.pem")
     assert(told(cluster(data, s"key = \"$named\"").prepare(Role.Controller)).contains(s"$named is not there"))
     cluster(data, s"key = \"${made()}\"").prepare(Role.Invoker)
 
-  test("a key that others can read, or that is none, is refused"):
+  test("a key that others can read, or that is invalid, is refused"):
     val file = made()
     for open <- Seq("rw-r-----", "rw----r--", "rw--w----") do
       Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(open))
@@ -80,12 +80,12 @@ class ClusterKeySuite extends FunSuite:
     )
     assert(told(ClusterKey.read(half): Unit).contains("is not a cluster's key"))
 
-  test("key and certificates of an authority are not given together"):
+  test("a cluster key and an authority's certificates exclude each other"):
     val certificates = """tls { key = "a", certificate = "b", authority = "c" }"""
-    // They would have to be good, too.
+    // The files would have to be valid, too.
     assert(told(cluster(directory(), s"key = k, $certificates"): Unit).contains("burst.cluster.tls"))
 
-  /** A node in this JVM that gives what its actor `heard` was told. */
+  /** A node in this JVM, and a promise of the message that its actor receives. */
   private def node(file: Path): (ActorSystem[String], Promise[String]) =
     val heard = Promise[String]()
     val settings = Settings.load(
@@ -98,7 +98,7 @@ class ClusterKeySuite extends FunSuite:
     }
     (ActorSystem(behavior, ClusterSettings.SystemName, settings.config), heard)
 
-  test("nodes with the same key talk to each other, and nobody else gets a byte in"):
+  test("nodes with the same key talk to each other, and others do not get a byte in"):
     val file = made()
     val (server, heard) = node(file)
     val (friend, _) = node(file)
@@ -110,7 +110,7 @@ class ClusterKeySuite extends FunSuite:
         val socket = context.getSocketFactory.createSocket(host, port)
         try
           socket.getOutputStream.write("AKKA".getBytes)
-          // In TLS 1.3 the client learns by its first read that it was not let in.
+          // In TLS 1.3 the client learns of the refusal with its first read.
           if socket.getInputStream.read() < 0 then throw IOException("it hung up")
         finally socket.close()
       refused(trusting(None))
@@ -118,7 +118,7 @@ class ClusterKeySuite extends FunSuite:
 
       val plain = Socket(host, port)
       plain.getOutputStream.write(Array[Byte]('A', 'K', 'K', 'A', 1, 0, 0, 0, 0))
-      // An alert of TLS at most, and no word of Artery.
+      // At most a TLS alert, and nothing of Artery.
       val answer = plain.getInputStream.readAllBytes()
       assert(answer.isEmpty || answer.head == 21, answer.toVector)
       plain.close()
@@ -129,7 +129,7 @@ class ClusterKeySuite extends FunSuite:
       server.terminate()
       friend.terminate()
 
-  /** Trusts anybody, and shows this key if any. */
+  /** A context that trusts any server, and presents this key if given. */
   private def trusting(key: Option[Path]): SSLContext =
     import java.security.{KeyStore, SecureRandom}
     import java.security.cert.X509Certificate

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit
 import munit.FunSuite
 
 class DataDirectorySuite extends FunSuite:
-  /** What another process says that opens this directory, and how it ends. */
+  /** Opens this directory in another process; returns its exit code and its output. */
   private def opensElsewhere(path: Path): (Int, String) =
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
     val classes = System.getProperty("java.class.path")
@@ -22,17 +22,17 @@ class DataDirectorySuite extends FunSuite:
     val gone = WeakReference(Object())
     while gone.get != null do System.gc()
 
-  test("a directory is held until closed, also when nobody refers to it any more"):
+  test("a directory is held until closed, even if nothing refers to it any more"):
     val path = Files.createTempDirectory("burst-data")
     DataDirectory.open(path): Unit
     collectGarbage()
-    // What a collection found is closed by a thread of its own.
+    // A separate thread closes what a collection found.
     collectGarbage()
     val (code, said) = opensElsewhere(path)
     assertEquals(code, 1, said)
     assert(said.contains(s"is used by another platform (process ${ProcessHandle.current.pid})"), said)
 
-  test("asking again, even from within, takes it from nobody"):
+  test("opening a directory again, even in the same process, fails and leaves it held"):
     val path = Files.createTempDirectory("burst-data")
     val directory = DataDirectory.open(path)
     val told = intercept[SetupException](DataDirectory.open(path)).getMessage
@@ -42,7 +42,7 @@ class DataDirectorySuite extends FunSuite:
     assertEquals(opensElsewhere(path), (0, ""))
     DataDirectory.open(path).close()
 
-  test("in a directory that others may read, what the platform makes is its owner's alone"):
+  test("the platform's files are private even in a directory that others can read"):
     val path = Files.createTempDirectory("burst-data")
     def permissions(path: Path) = PosixFilePermissions.toString(Files.getPosixFilePermissions(path))
     Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"))

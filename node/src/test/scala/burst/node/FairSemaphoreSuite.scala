@@ -2,22 +2,22 @@ package burst.node
 
 class FairSemaphoreSuite extends munit.FunSuite:
   private def granted(taken: scala.concurrent.Future[FairSemaphore.Permit]) =
-    taken.value.fold(fail("it waits"))(_.get)
+    taken.value.fold(fail("the request waits"))(_.get)
 
-  test("those that ask for more than is left wait, first come first served"):
+  test("requests beyond what is left wait, first come first served"):
     val semaphore = FairSemaphore(10)
     val first = granted(semaphore.acquire(6))
     val second = semaphore.acquire(5)
     val third = semaphore.acquire(1)
-    assert(!second.isCompleted && !third.isCompleted, "the third is not to pass the second")
+    assert(!second.isCompleted && !third.isCompleted, "the third must not overtake the second")
     first.close()
     val taken = granted(second)
     granted(third).close()
     first.close()
-    assert(!semaphore.acquire(6).isCompleted, "what is given back twice counts once")
+    assert(!semaphore.acquire(6).isCompleted, "a permit given back twice counts once")
     taken.close()
 
-  test("what is more than there is counts as all there is"):
+  test("a request for more than the total counts as the total"):
     val semaphore = FairSemaphore(10)
     val all = granted(semaphore.acquire(100))
     val next = semaphore.acquire(1)
@@ -25,7 +25,7 @@ class FairSemaphoreSuite extends munit.FunSuite:
     all.close()
     granted(next)
 
-  test("owners take turns, however many of one wait"):
+  test("owners take turns, however many requests one of them has waiting"):
     val semaphore = FairSemaphore(10)
     val held = granted(semaphore.acquire(10, "many"))
     val many = Vector.fill(1000)(semaphore.acquire(10, "many"))

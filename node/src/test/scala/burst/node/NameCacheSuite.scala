@@ -13,7 +13,7 @@ import scala.concurrent.duration.DurationInt
 class NameCacheSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
 
-  test("what a name's address was is soon asked anew, by Pekko too, which keeps it for 30 s by itself"):
+  test("addresses of names are soon looked up again, also by Pekko, which by default keeps them for 30 s"):
     NameCache.shorten()
     NameCache.Times.foreach((key, seconds) => assertEquals(Security.getProperty(key), seconds))
     val kit = ActorTestKit()

@@ -11,13 +11,13 @@ import scala.concurrent.duration.DurationInt
 import scala.util.Using
 
 class NodeKeysSuite extends FunSuite:
-  /** Four keys, each by a JVM. */
+  /** Four keys are made, each by its own JVM. */
   override val munitTimeout = 4.minutes
 
   private val password = "test-password"
   private lazy val directory = Files.createTempDirectory("burst-node-keys")
 
-  /** An authority `own` that has signed `node` and `curve`, and one by the name of `other`. */
+  /** An authority `own` that has signed `node` and `curve`, and another authority `other`. */
   private lazy val store: KeyStore =
     val file = directory.resolve("keys.p12")
     def make(alias: String, more: String*): Unit =
@@ -50,13 +50,13 @@ class NodeKeysSuite extends FunSuite:
       ConfigFactory.parseString(text).withFallback(ConfigFactory.load().getConfig("burst.cluster.tls"))
     )
 
-  test("without files there is no TLS, with all of them there is"):
+  test("TLS is on if all files are given, and off without any"):
     assertEquals(keys(), None)
     val files =
       Seq("key" -> key("node"), "certificate" -> certificate("node"), "authority" -> certificate("own"))
     assertEquals(keys(files*), Some(NodeKeys(key("node"), certificate("node"), certificate("own"))))
 
-  test("what does not fit together is told before any other node is met, by its setting"):
+  test("files that do not fit together are reported by their setting before any connection"):
     def told(key: Any, certificate: Any, authority: Any): String =
       intercept[SetupException](
         keys("key" -> key, "certificate" -> certificate, "authority" -> authority)

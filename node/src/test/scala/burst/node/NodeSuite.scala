@@ -10,7 +10,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 class NodeSuite extends FunSuite:
   override def munitTimeout = 3.minutes
 
-  test("one that is lost before it serves says so and ends"):
+  test("a node that is lost before it serves reports the reason and ends"):
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
     val data = Files.createTempDirectory("burst-data")
     val process = ProcessBuilder(
@@ -21,13 +21,13 @@ class NodeSuite extends FunSuite:
       "burst.node.LostBeforeItServes"
     ).redirectErrorStream(true).start()
     try
-      assert(process.waitFor(60, TimeUnit.SECONDS), "it goes on")
+      assert(process.waitFor(60, TimeUnit.SECONDS), "the process keeps running")
       val said = String(process.getInputStream.readAllBytes()).trim
       assertEquals(process.exitValue, 1, said)
       assert(said.contains("burst: nobody waits for this one"), said)
     finally process.destroyForcibly(): Unit
 
-  test("what is wrong with a setting is said as it is, and what a library throws as what it is"):
+  test("a setup problem is reported unchanged, and a library's exception with its type"):
     assertEquals(Node.explain(SetupException("burst.x is 1: give 2.")), "burst.x is 1: give 2.")
     assertEquals(
       Node.explain(IllegalArgumentException("requirement failed")),

@@ -18,7 +18,7 @@ class RuntimeBinarySuite extends munit.FunSuite:
   private val backend = BackendConfig("redis-list", Some("redis://:password@host"), None)
   private val flare = FlareId.random()
 
-  test("a runtime says what packages must be built for"):
+  test("a runtime reports what packages must be built for"):
     val binary =
       script(
         """[ "$1" = describe ] && echo '{"arch":"x86_64","glibc":"2.36","version":"0.1.0","backends":["direct"]}'"""
@@ -26,19 +26,19 @@ class RuntimeBinarySuite extends munit.FunSuite:
     assertEquals(RuntimeBinary(binary).describe(), RuntimeInfo("x86_64", "2.36"))
     assertEquals(RuntimeBinary(binary).backends(), Vector("direct"))
 
-  test("a runtime says where a backend's servers are, and hears of it by its standard input"):
+  test("a runtime reports a backend's servers, and receives the backend on its standard input"):
     val binary = script(
       """[ "$*" = servers ] && grep -q redis://:password@host && echo '[{"host":"host","port":6379}]'"""
     )
     assertEquals(RuntimeBinary(binary).servers(backend), Vector(ServerAddress("host", 6379)))
     intercept[IOException](RuntimeBinary(script("cat > /dev/null; exit 4")).servers(backend))
 
-  test("what a library says beside an answer is not in its way"):
+  test("a library's messages around an answer are ignored"):
     val answer = """{"possible":false,"reason":"it is forbidden"}"""
     val binary = script(s"echo 'library: EPERM' >&2; echo '$answer'; echo 'library: again' >&2")
     assertEquals(RuntimeBinary(binary).sandboxing(), Sandboxing.Impossible("it is forbidden"))
 
-  test("a server with a name has to be looked up"):
+  test("a server with a name must be looked up"):
     assertEquals(
       Vector("host", "10.0.0.5", "::1").map(ServerAddress(_, 1).isNamed),
       Vector(true, false, false)
@@ -49,13 +49,13 @@ class RuntimeBinarySuite extends munit.FunSuite:
       val problem = intercept[SetupException](RuntimeBinary(script(text)).describe())
       assert(problem.getMessage.contains("runtime-binary"), problem.getMessage)
 
-  test("a runtime that is not there is a set-up problem"):
+  test("a missing runtime is a set-up problem"):
     intercept[SetupException](RuntimeBinary(directory.resolve("none")).describe())
 
   private def sentence(outcome: Either[RuntimeProblem, Any]): String =
     outcome.swap.fold(done => fail(done.toString), _.sentence)
 
-  test("what a runtime did not do is said with its reason, and its last words"):
+  test("a failed command is reported with its exit code and its last words"):
     def removed(text: String) = sentence(RuntimeBinary(script(text)).removeSandboxes("burst-"))
     assertEquals(removed("echo first; echo in use; exit 3"), "it ended with code 3 in use")
     assertEquals(removed("exit 3"), "it ended with code 3")
@@ -69,7 +69,7 @@ class RuntimeBinarySuite extends munit.FunSuite:
       s"'$full lay-out' ended with code 1 no space"
     )
 
-  test("an image that cannot be unpacked is told with the runtime's words alone"):
+  test("an image that cannot be unpacked is reported in the runtime's words alone"):
     def unpacked(text: String) =
       sentence(RuntimeBinary(script(text)).unpack(directory, directory, 5.seconds))
     assertEquals(unpacked("echo burst-runtime: it is empty; exit 1"), "it is empty")
@@ -88,7 +88,7 @@ class RuntimeBinarySuite extends munit.FunSuite:
       assertEquals(input.flatMap(_.get[String]("flareId").toOption), Some(flare.value))
       assertEquals(input.flatMap(_.downField("backend").as[BackendConfig].toOption), Some(backend))
 
-  test("a clean-up that fails says why"):
+  test("a failed clean-up reports the reason"):
     RuntimeBinary(script("cat > /dev/null; echo no such host >&2; exit 1")).cleanup(
       flare,
       backend,

@@ -6,7 +6,7 @@ import scala.concurrent.duration.DurationInt
 
 class SecondCompilerSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
-  test("it goes after everything else, and nothing else does"):
+  test("the second compiler runs at a lower priority than all other threads"):
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val command = Vector(java, "-XX:-UseDynamicNumberOfCompilerThreads", "-cp", sys.props("java.class.path"))
     val process = ProcessBuilder((command :+ "burst.node.GivesWay")*).redirectErrorStream(true).start()
@@ -15,11 +15,11 @@ class SecondCompilerSuite extends munit.FunSuite:
       assertEquals(String(process.getInputStream.readAllBytes()).linesIterator.toSeq.lastOption, Some("10 0"))
     finally process.destroyForcibly(): Unit
 
-  test("where it is off it has no threads"):
-    // As the tests' JVM runs.
+  test("a second compiler that is off has no threads"):
+    // The tests' JVM runs this way.
     assertEquals(SecondCompiler.threads(), Vector.empty)
 
-/** Says the priorities of the second compiler's threads, once all of them are lowered, and of its own. */
+/** Prints the priorities of the second compiler's threads, once all of them are lowered, and its own. */
 object GivesWay:
   def main(arguments: Array[String]): Unit =
     SecondCompiler.giveWay()
@@ -32,5 +32,5 @@ object GivesWay:
 
   private def nice(thread: String): String =
     val stat = Files.readString(Path.of(s"/proc/self/task/$thread/stat"))
-    // Counted from what follows the name, which may have anything in it.
+    // Counted from after the name, which may contain anything.
     stat.substring(stat.lastIndexOf(')') + 2).split(' ')(16)

@@ -15,7 +15,7 @@ class SettingsCheckSuite extends FunSuite:
   private def told(settings: String): String =
     intercept[SetupException](known.check(ConfigFactory.parseString(settings))).getMessage
 
-  test("what there is may be set, in any form its default could have"):
+  test("known settings are accepted in any form that their default could have"):
     known.check(ConfigFactory.parseString("""
       pekko.anything = 1
       burst.limits { burst-size = "9", package-size = 8, timeout = "1500" }
@@ -26,7 +26,7 @@ class SettingsCheckSuite extends FunSuite:
       burst.careful = off
     """))
 
-  test("a setting that there is not stops the start, with the nearest one"):
+  test("an unknown setting stops the start, with a suggestion"):
     assertEquals(
       told("burst.limts.burst-size = 9"),
       "there is no setting burst.limts.burst-size: did you mean burst.limits.burst-size?"
@@ -40,7 +40,7 @@ class SettingsCheckSuite extends FunSuite:
     assert(told("burst.limits.burst-size.x = 9").contains("burst-size"))
     assert(told("burst.limits = 9").contains("burst.limits is a section"))
 
-  test("settings that contradict each other stop the start"):
+  test("contradictory settings stop the start"):
     def told(settings: String) =
       intercept[SetupException](SettingsCheck.contradictions(ConfigFactory.parseString(settings))).getMessage
     assertEquals(
@@ -57,7 +57,7 @@ class SettingsCheckSuite extends FunSuite:
     )
     SettingsCheck.contradictions(ConfigFactory.parseString("burst.limits.timeout = 199d"))
 
-  test("a value that cannot be stops the start, by the name of its setting"):
+  test("an invalid value stops the start, by the name of its setting"):
     for (settings, expected) <- Seq(
         "burst.limits.burst-size = many" -> "burst.limits.burst-size must be a whole number",
         "burst.limits.burst-size = -1" -> "a whole number, 0 or more",

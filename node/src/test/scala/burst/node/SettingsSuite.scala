@@ -4,7 +4,7 @@ import com.typesafe.config.{Config, ConfigFactory}
 import java.nio.file.{Files, Path}
 import munit.FunSuite
 
-/** The file that the command `burst` writes: the operator's own is in it, before the flags. */
+/** The file that the command `burst` writes: it contains the operator's own settings, before the flags. */
 class SettingsSuite extends FunSuite:
   private val directory = FunFixture[Path](
     _ => Files.createTempDirectory("settings"),
@@ -29,7 +29,7 @@ class SettingsSuite extends FunSuite:
     Settings.load(ConfigFactory.parseFile(written.toFile)).config
 
   directory.test(
-    "a flag goes before the operator's file, that before a default of the command, and that before all"
+    "flags override the operator's file, which overrides the command's defaults and then all others"
   ): root =>
     val default = "burst.cluster.port: 2552"
     def port(own: String, flags: String) = load(root, default, own, flags).getInt("burst.cluster.port")

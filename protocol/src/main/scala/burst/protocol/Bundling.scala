@@ -1,12 +1,12 @@
 package burst.protocol
 
-/** How messages of a kind travel as one, and how much each adds to that. */
+/** How several messages of one kind are combined into one, and how much each adds to it. */
 trait Bundling[A]:
   def bundle(messages: Vector[A]): A
 
-  /** About so many bytes of it are users'. */
+  /** About how many of its bytes come from users. */
   def length(message: A): Long
 
 object Bundling:
-  /** The version of the protocol between nodes since which bundles are read. */
+  /** The version of the protocol between nodes from which on bundles are understood. */
   val Since: Int = 3

@@ -7,14 +7,14 @@ import java.util.concurrent.TimeUnit.{MICROSECONDS, MILLISECONDS}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.util.Try
 
-/** How lengths of time are written as JSON: as whole numbers of a unit, which is their message's. */
+/** How durations are written as JSON: as whole numbers of a unit that the message defines. */
 object Durations:
   val inMillis: Codec[FiniteDuration] = Codec.from(
     Decoder.decodeLong.emapTry(number => Try(number.millis)),
     Encoder.encodeLong.contramap(_.toMillis)
   )
 
-  /** The same of messages of which there are many. */
+  /** The same for frequent messages. */
   val oftenInMillis: JsonValueCodec[FiniteDuration] = Numbers(MILLISECONDS)
   val oftenInMicros: JsonValueCodec[FiniteDuration] = Numbers(MICROSECONDS)
 

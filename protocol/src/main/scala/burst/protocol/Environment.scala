@@ -6,7 +6,7 @@ import io.circe.{Codec, Decoder, Encoder}
 final case class Environment(variables: Map[String, String]):
   def isEmpty: Boolean = variables.isEmpty
 
-  /** Of names and values, in characters. */
+  /** The length of all names and values together, in characters. */
   def length: Long = variables.iterator.map((name, value) => name.length.toLong + value.length).sum
 
   override def toString: String = s"Environment(${variables.keys.toVector.sorted.mkString(", ")})"

@@ -4,7 +4,7 @@ import burst.protocol.KebabCase.given
 import io.circe.Codec
 import io.circe.derivation.ConfiguredEnumCodec
 
-/** What went wrong, at the coarseness a user or a policy acts upon. On the wire in kebab-case. */
+/** What went wrong, as coarsely as a user or a policy reacts to it. In kebab-case on the wire. */
 enum FailureKind derives ConfiguredEnumCodec:
   case Error, Panic, Abort, Exit, Signal, OutOfMemory, Timeout, Cancelled, PeerFailed, PackLost, InvokerLost,
     StartFailed, Backend, InvalidInput, ControllerRestarted, Internal
@@ -21,11 +21,11 @@ final case class Failure(
     operation: Option[String] = None
 ) derives Codec.AsObject:
 
-  /** Fills in who it was, where the reporter did not know. */
+  /** Fills in the invoker and the pack if the reporter did not know them. */
   def at(invoker: InvokerId, pack: Int): Failure =
     copy(invoker = this.invoker.orElse(Some(invoker)), pack = this.pack.orElse(Some(pack)))
 
-  /** With texts that are not longer than a list of failures can bear. */
+  /** The failure with its texts cut to a length that a list of failures can hold. */
   def short: Failure =
     copy(
       message = Failure.cut(message, Failure.MessageLimit),
@@ -40,8 +40,8 @@ object Failure:
     if text.length <= limit then text
     else text.take(if text(limit - 1).isHighSurrogate then limit - 1 else limit) + "…"
 
-/** What was going on when something failed, as the failure's `operation` names it. Those of the BCM and of
-  * users' programs have names of their own.
+/** What was in progress when something failed, as named in the failure's `operation`. The BCM's and users'
+  * programs' operations have names of their own.
   */
 object Operation:
   /** Waiting for slots, for a group's turn or for inputs. */
@@ -59,30 +59,30 @@ object Operation:
   /** Removing what a flare left on its backend. */
   val CleanUp = "cleanup"
 
-  /** Keeping the flare's record and outputs. */
+  /** Storing the flare's record and outputs. */
   val Store = "store"
 
-  /** Bringing the package to the machine, which could not take it. */
+  /** Fetching the package, which the machine could not store. */
   val Fetch = "fetch"
 
-  /** Making the container: nothing of the user's has run in it. */
+  /** Making the container: none of the user's code has run in it. */
   val Create = "create"
 
-  /** Starting the user's program in it. */
+  /** Starting the user's program in the container. */
   val Init = "init"
 
-  /** Finding it room in a cluster, which had less than was thought. Nobody's fault, and no start: the flare
-    * waits again.
+  /** Finding room for the pack in a cluster that had less than expected. Nobody's fault, and not a start: the
+    * flare waits again.
     */
   val Schedule = "schedule"
 
-  /** Having the image that the container is to be made of. */
+  /** Providing the image that the container is made of. */
   val Image = "image"
 
-  /** Opening to the container what its namespace may reach. */
+  /** Opening the network to the container, as far as its namespace allows. */
   val Connect = "connect"
 
-  /** What an invoker was at for a pack whose program was not up: it tells whose fault a failed start is.
-    * Programs may not say these.
+  /** What an invoker was doing for a pack whose program was not up yet: decides whose fault a failed start
+    * is. Programs must not report these.
     */
   val StartSteps: Set[String] = Set(Fetch, Create, Init, Schedule)

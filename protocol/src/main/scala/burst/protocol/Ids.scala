@@ -3,7 +3,7 @@ package burst.protocol
 import io.circe.derivation.{Configuration, ConfiguredCodec}
 import io.circe.{Codec, Decoder, Encoder}
 
-/** In lower case. */
+/** Accepts lower case only. */
 private def isHexadecimal(text: String): Boolean =
   text.forall(digit => digit >= '0' && digit <= '9' || digit >= 'a' && digit <= 'f')
 
@@ -13,7 +13,7 @@ opaque type FlareId = String
 object FlareId:
   def random(): FlareId = java.util.UUID.randomUUID.toString.replace("-", "")
 
-  /** The id a string holds, or nothing where it is not one; use it on all that comes from outside. */
+  /** The id in a string, or nothing if it is not one; use it on everything that comes from outside. */
   def parse(text: String): Option[FlareId] = Option.when(text.length == 32 && isHexadecimal(text))(text)
 
   extension (id: FlareId) def value: String = id
@@ -23,7 +23,7 @@ object FlareId:
     Encoder.encodeString
   )
 
-/** Tells packs apart, also those of two tries of the same flare. */
+/** Identifies a pack, also among several attempts of the same flare. */
 final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
 
 /** Identifies an invoker in the cluster; stable across its restarts. */
@@ -39,7 +39,7 @@ object InvokerId:
 opaque type PackageId = String
 
 object PackageId:
-  /** Of a definition that has no package. */
+  /** The id for a definition that has no package. */
   val Empty: PackageId = of(Array.empty)
 
   def of(bytes: Array[Byte]): PackageId =
@@ -55,9 +55,9 @@ object PackageId:
     Encoder.encodeString
   )
 
-/** The version of a definition that a flare runs. Packs are reused only within one of these. `main` is the
-  * function by which a program of that kind is called, where there is more than one; `concurrency` how many
-  * calls one container of it runs at once; `logs` how many MiB a flare of one worker may log.
+/** The version of a definition that a flare runs. Packs are reused only within one version. `main` is the
+  * function to call in a program of that kind, if there is more than one; `concurrency` is how many calls one
+  * of its containers runs at once; `logs` is how many MiB a flare of one worker can log.
   */
 final case class DefinitionRef(
     namespace: String,
@@ -74,7 +74,7 @@ final case class DefinitionRef(
 object DefinitionRef:
   val Rust = "rust"
 
-  /** MiB of the log of each of several workers, and of any whose definition says nothing. */
+  /** MiB that each of several workers can log, and any worker whose definition does not say. */
   val WorkerLogs = 1
 
   private given Configuration = Configuration.default.withDefaults

@@ -2,12 +2,13 @@ package burst.protocol
 
 import org.apache.pekko.actor.typed.ActorRef
 
-/** A command, and who is to hear what becomes of it. All reports of a pack go to whoever had it prepared. */
+/** A command, and the receiver of its reports. All reports of a pack go to the sender of its `PreparePack`.
+  */
 final case class InvokerRequest(command: InvokerCommand, replyTo: ActorRef[InvokerReport])
 
-/** What an invoker asks of the registry of its controller, or of what stands for that in its own process. `I`
-  * is all that it is to be told: by the registry no more than requests, by its end of a session also how long
-  * its packs may run.
+/** A request of an invoker to the registry of its controller, or to the registry's stand-in in its own
+  * process. `I` is the type of messages that the invoker receives: from the registry only requests, from its
+  * end of a session also how long its packs may run.
   */
 sealed trait RegistryCommand[-I]
 
@@ -15,11 +16,11 @@ final case class RegisterInvoker[-I](status: InvokerStatus, invoker: ActorRef[I]
 
 final case class Heartbeat(status: InvokerStatus) extends RegistryCommand[Any]
 
-/** What a session's invoker has kept from the one before. */
+/** The packs that a session's invoker has kept from the previous session. */
 final case class InvokerHolds(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds)
     extends RegistryCommand[Any]
 
-/** The invoker is not there any more, and nothing it ran runs on. */
+/** The invoker has gone, and nothing that it ran is still running. */
 final case class UnregisterInvoker(id: InvokerId, invoker: ActorRef[InvokerRequest], reason: String)
     extends RegistryCommand[Any]
 

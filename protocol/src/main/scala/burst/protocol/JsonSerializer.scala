@@ -17,8 +17,9 @@ import org.apache.pekko.serialization.SerializerWithStringManifest
 import scala.reflect.ClassTag
 import scala.util.Try
 
-/** Writes messages between nodes as JSON, by a table of the kinds there are. What does not decode is refused
-  * by its kind and the field, or the byte, at fault, and not shown, as it may hold a user's data.
+/** Writes messages between nodes as JSON, by a table of their kinds. An error for a message that does not
+  * decode names its kind and the field, or the byte, at fault; the message is not shown, since it may hold a
+  * user's data.
   */
 abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
     extends SerializerWithStringManifest:
@@ -34,7 +35,7 @@ abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
   protected given [A]: JsonValueCodec[ActorRef[A]] =
     MessageCodecs.Text(path => Try(refs.resolveActorRef[A](path)).toOption, refs.toSerializationFormat(_))
 
-  /** A message is of the first kind that it fits. */
+  /** The kinds of messages; a message is of the first kind that it fits. */
   protected def kinds: Vector[Kind[?]]
 
   def manifest(message: AnyRef): String = kindOf(message).name
@@ -52,7 +53,7 @@ abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
     kinds.find(_.fits(message)).getOrElse(throw NotSerializableException(message.getClass.getName))
 
 object JsonSerializer:
-  /** Messages of one class, by the name that stands for it on the wire. */
+  /** Messages of one class, by their name on the wire. */
   abstract class Kind[A <: AnyRef](val name: String)(using of: ClassTag[A]):
     protected def encode(message: A): Array[Byte]
     protected def decode(bytes: Array[Byte]): A
@@ -69,7 +70,7 @@ object JsonSerializer:
       throw NotSerializableException(s"a damaged message '$name', at $where")
 
   object Kind:
-    /** Of what is said now and then. */
+    /** For infrequent messages. */
     def apply[A <: AnyRef: ClassTag](called: String, codec: Codec[A]): Kind[A] = new Kind[A](called):
       protected def encode(message: A): Array[Byte] = codec(message).noSpaces.getBytes(UTF_8)
 
@@ -79,7 +80,7 @@ object JsonSerializer:
         case Left(failure: DecodingFailure) =>
           damaged(failure.pathToRootString.filter(_.nonEmpty).getOrElse("its beginning"))
 
-    /** Of what is said all the time. */
+    /** For frequent messages. */
     def often[A <: AnyRef: ClassTag](called: String, codec: JsonValueCodec[A]): Kind[A] = new Kind[A](called):
       protected def encode(message: A): Array[Byte] = writeToArray(message)(using codec)
 
@@ -87,11 +88,11 @@ object JsonSerializer:
         try readFromArray(bytes, MessageCodecs.Whole)(using codec)
         catch case wrong: JsonReaderException => damaged(whereOf(wrong))
 
-  /** All that is told of the reason: it may quote the message. */
+  /** The only part of the reason that is shown, since the rest may quote the message. */
   private def whereOf(wrong: JsonReaderException): String =
     val said = wrong.getMessage
     val offset = said.drop(said.lastIndexOf(Offset) + Offset.length)
     Try(java.lang.Long.parseLong(offset, 16)).fold(_ => "some byte", at => s"byte $at")
 
-  /** As the library ends what it says. */
+  /** How the library ends its error messages. */
   private val Offset = ", offset: 0x"

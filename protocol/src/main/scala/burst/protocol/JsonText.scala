@@ -4,10 +4,10 @@ import io.circe.{Json, Printer}
 import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.util.ByteString
 
-/** A JSON document that the platform carries and does not look into: a worker's input or output, as UTF-8. It
-  * was checked where it came in. As text it takes no more memory than its bytes, and however deep it is
-  * nested nobody recurses into it. Within a message between nodes it is base64, which is a third longer: as a
-  * string, some characters would take six times what they have here.
+/** A JSON document that the platform carries without looking into it: a worker's input or output, as UTF-8,
+  * checked where it entered the platform. As text it takes no more memory than its bytes, and nothing
+  * recurses into it, however deeply it is nested. In a message between nodes it is base64, which is a third
+  * longer; as a JSON string, some characters would take six times the space.
   */
 final case class JsonText(bytes: ByteString):
   def length: Int = bytes.length
@@ -23,5 +23,5 @@ object JsonText:
 
   def apply(text: String): JsonText = JsonText(ByteString.fromArrayUnsafe(text.getBytes(UTF_8)))
 
-  /** Of a value that is known not to be deep. */
+  /** For a value that is known not to be deeply nested. */
   def of(json: Json): JsonText = JsonText(ByteString.fromByteBuffer(printer.printToByteBuffer(json, UTF_8)))

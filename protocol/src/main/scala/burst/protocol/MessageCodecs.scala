@@ -12,18 +12,21 @@ import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.FiniteDuration
 
-/** How messages of which there are hundreds in a second are written as JSON, and read: by code that the
-  * compiler makes for each type (docs/adr/0095). What is written is as circe's derivation has it elsewhere,
-  * but that fields without a value are left out; what is read may have those, and others.
+/** How messages that are sent hundreds of times per second are written and read as JSON: by code that the
+  * compiler generates for each type (docs/adr/0095). The form is that of circe's derivation, used for other
+  * messages, except that fields without a value are left out; when reading, such fields and unknown ones are
+  * accepted.
   *
-  * Here is what all such messages are made of. Codecs are made where messages are: `make(config)`.
+  * These are the parts that all such messages are made of. Codecs are made where the messages are defined:
+  * `make(config)`.
   */
 object MessageCodecs:
-  /** The length of what has arrived was checked as it came; errors do not show it. */
+  /** For reading a whole message: its length was checked on arrival, and errors do not show its content. */
   val Whole: ReaderConfig =
     ReaderConfig.withMaxCharBufSize(Int.MaxValue / 2).withAppendHexDumpToParseException(false)
 
-  /** Cases by their `type`. How much there may be of something is bounded where it comes in. */
+  /** Distinguishes cases by their `type`. The size of collections is bounded where they enter the platform.
+    */
   inline def config: CodecMakerConfig = CodecMakerConfig
     .withDiscriminatorFieldName(Some("type"))
     .withRequireDiscriminatorFirst(false)
@@ -36,17 +39,17 @@ object MessageCodecs:
   inline def kebabCased: CodecMakerConfig = config.withAdtLeafClassNameMapper: name =>
     JsonCodecMaker.`enforce-kebab-case`(JsonCodecMaker.simpleClassName(name))
 
-  /** Of cases without fields, by their names alone. */
+  /** For enums whose cases have no fields: by their names alone. */
   inline def enumerated: CodecMakerConfig = kebabCased.withDiscriminatorFieldName(None)
 
-  /** As another type is. */
+  /** Written as another type. */
   final class As[A, B](as: JsonValueCodec[A], to: A => B, from: B => A) extends JsonValueCodec[B]:
     def decodeValue(in: JsonReader, default: B): B = to(as.decodeValue(in, as.nullValue))
     def encodeValue(value: B, out: JsonWriter): Unit = as.encodeValue(from(value), out)
-    // Of what has no value that null stands for, null is refused.
+    // For a type that null does not stand for, null is rejected.
     def nullValue: B = null.asInstanceOf[B]
 
-  /** Several of a type that has several of itself, for which the compiler makes no code by itself. */
+  /** A vector of a type that contains vectors of itself, for which the compiler generates no code. */
   final class Nested[A](one: => JsonValueCodec[A]) extends JsonValueCodec[Vector[A]]:
     def decodeValue(in: JsonReader, default: Vector[A]): Vector[A] =
       if !in.isNextToken('[') then in.decodeError("not several")
@@ -65,7 +68,7 @@ object MessageCodecs:
       out.writeArrayEnd()
     def nullValue: Vector[A] = null
 
-  /** As a text, where that is one. */
+  /** Written as a string that has to parse. */
   final class Text[A](parse: String => Option[A], text: A => String) extends JsonValueCodec[A]:
     def decodeValue(in: JsonReader, default: A): A =
       val read = in.readString(null)
@@ -82,7 +85,8 @@ object MessageCodecs:
     def decodeKey(in: JsonReader): String = in.readKeyAsString()
     def encodeKey(name: String, out: JsonWriter): Unit = out.writeKey(wellFormed(name))
 
-  /** Half of a surrogate pair cannot be written: as wherever text becomes bytes, a mark stands for it. */
+  /** Half of a surrogate pair cannot be written: a replacement character is, as wherever text becomes bytes.
+    */
   private def wellFormed(text: String): String =
     if !text.exists(Character.isSurrogate) then text else String(text.getBytes(UTF_8), UTF_8)
 
@@ -109,7 +113,7 @@ object MessageCodecs:
     given JsonValueCodec[FiniteDuration] = Durations.oftenInMillis
     JsonCodecMaker.make(kebabCased.withDiscriminatorFieldName(Some("role")))
 
-  /** By which one of its fields is there. */
+  /** Distinguished by which of the fields is present. */
   given JsonValueCodec[Inputs] =
     final case class Fields(each: Option[Vector[JsonText]], shared: Option[JsonText], kept: Option[Long])
     val fields = JsonCodecMaker.make[Fields](config)

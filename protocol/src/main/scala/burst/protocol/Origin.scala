@@ -2,14 +2,13 @@ package burst.protocol
 
 import io.circe.Codec
 
-/** Where a flare comes from: the id of the request that it was begun by, and the span of that, where traces
-  * are on.
+/** Where a flare comes from: the id of the request that started it, and the request's span if traces are on.
   */
 final case class Origin(transaction: String, trace: Option[TraceContext] = None) derives Codec.AsObject:
 
-  /** The span of the flare with this id: it is known by that to whoever runs the flare next. */
+  /** The span of the flare with this id; whoever runs the flare next knows the span by that id. */
   def ofFlare(id: FlareId): Option[TraceContext] = trace.map(_.at(Origin.spanOf(id)))
 
 object Origin:
-  /** An id is random, and no half of one is zero: its version stands in the first. */
+  /** The id is random, and neither half of it is zero: the first holds the UUID's version. */
   private def spanOf(id: FlareId): String = id.value.take(16)

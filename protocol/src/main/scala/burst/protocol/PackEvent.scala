@@ -6,12 +6,12 @@ import io.circe.derivation.ConfiguredEnumCodec
 enum LogStream derives ConfiguredEnumCodec:
   case Stdout, Stderr
 
-/** What a pack has sent to the others of its flare, as its program counts it. */
+/** What a pack has sent to the other packs of its flare, as counted by its program. */
 final case class Traffic(messages: Long, bytes: Long)
 
-/** What a pack reports while it runs, in the order it happened. `PackEnded` is always the last event of a
-  * pack, also when its process died. The `text` of a log is lines with line feeds between them, the first of
-  * which was written at `at`.
+/** What a pack reports while it runs, in the order in which it happened. `PackEnded` is always the last event
+  * of a pack, even if its process died. The `text` of a log consists of lines separated by line feeds, the
+  * first of which was written at `at`.
   */
 enum PackEvent:
   case Ready(endpoint: Option[String], at: Timestamp)

@@ -6,7 +6,7 @@ import org.apache.pekko.util.{ByteString, ByteStringBuilder}
 import scala.concurrent.duration.FiniteDuration
 
 /** The inputs of workers: one for all, or one for each in the order of their ids. `OutOfLine` stands for
-  * inputs that are large and stay in the controller's store while nobody needs them.
+  * large inputs that stay in the controller's store until they are needed.
   */
 enum Inputs:
   case Shared(value: JsonText)
@@ -19,7 +19,7 @@ enum Inputs:
     case Each(values) => values.iterator.map(_.length.toLong).sum
     case OutOfLine(size) => size
 
-  /** As one JSON document, without copying any input. */
+  /** The inputs as one JSON document, without copying any of them. */
   def text: ByteString = this match
     case Shared(value) => ByteString("""{"shared":""") ++ value.bytes ++ ByteString("}")
     case Each(values) =>
@@ -31,15 +31,15 @@ enum Inputs:
     case OutOfLine(size) => ByteString(s"""{"kept":$size}""")
 
 object Inputs:
-  /** Inputs of up to so many bytes stay in memory as long as their flare. */
+  /** Inputs of up to this many bytes stay in memory for as long as their flare exists. */
   val Small: Long = 64 * 1024
 
   val Hidden: Inputs = Shared(JsonText.Null)
 
-/** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best.
-  * `uri` may hold credentials: it is never logged. `ca` holds the certificates, as PEM, by which a server
-  * reached over TLS is known; without it, the machine's. With `sharedCredentials` flares are told `uri`
-  * itself, and not one of their own.
+/** What carries messages between packs. Without a `chunkSize` the backend chooses how to cut messages. `uri`
+  * may hold credentials: it is never logged. `ca` holds the PEM certificates by which a server is verified
+  * over TLS; without it, the machine's are used. With `sharedCredentials` flares get `uri` itself instead of
+  * one with credentials of their own.
   */
 final case class BackendConfig(
     kind: String,
@@ -64,14 +64,14 @@ object Secret:
 
   given Codec[Secret] = Codec.from(Decoder[String].map(Secret(_)), Encoder[String].contramap(_.hex))
 
-/** The spans of a pack's workers, by which what they do themselves joins their flare's trace. */
+/** The spans of a pack's workers, which connect the workers' own spans to their flare's trace. */
 final case class WorkerSpans(id: String, sampled: Boolean, workers: Vector[String]) derives Codec.AsObject
 
-/** The body of the runtime's `POST /packs`. Workers of pack `p` are the contiguous ids after those of packs
-  * `0..p`. What workers leave is kept for the next flare of the same `group`. `memory` is how many MiB the
-  * program may have, where no container holds it to that. `invocation` is what a function of OpenWhisk's is
-  * told of this run. `trace` has a span for each worker of this pack, in the order of their ids. `logLimit`
-  * is how many bytes each worker may log; where there is none, as many as in releases that did not say it.
+/** The body of the runtime's `POST /packs`. The workers of pack `p` have the contiguous ids after those of
+  * packs `0..p`. What workers leave is kept for the next flare of the same `group`. `memory` is how many MiB
+  * the program may use, if no container enforces it. `invocation` is what an OpenWhisk function learns about
+  * this run. `trace` has a span for each worker of this pack, in the order of their ids. `logLimit` is how
+  * many bytes each worker may log; without it, as many as in releases that did not have the field.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -90,7 +90,7 @@ final case class RunPack(
     trace: Option[WorkerSpans] = None,
     logLimit: Option[Long] = None
 ):
-  /** As the runtime reads it; the inputs' bytes are shared with whoever else has them. */
+  /** The form that the runtime reads; the inputs' bytes are shared, not copied. */
   def body: ByteString =
     val always = Vector(
       "flareId" -> flareId.asJson,

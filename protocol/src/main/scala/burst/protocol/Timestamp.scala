@@ -6,9 +6,8 @@ import java.time.temporal.ChronoUnit
 import java.util.concurrent.TimeUnit.{MICROSECONDS, MILLISECONDS}
 import scala.concurrent.duration.FiniteDuration
 
-/** A moment of the time of day, as a clock tells it that somebody may set. In messages and in the database it
-  * is the number of microseconds since the epoch. What others send may be any number: sums and differences
-  * stay within what a number can hold.
+/** A time of day, by a clock that can be set. In messages and in the database it is the number of
+  * microseconds since the epoch. Other nodes can send any number: sums and differences saturate.
   */
 opaque type Timestamp = Long
 
@@ -19,10 +18,10 @@ object Timestamp:
   def ofMillis(millis: Long): Timestamp = MILLISECONDS.toMicros(millis)
   def of(instant: Instant): Timestamp = ChronoUnit.MICROS.between(Instant.EPOCH, instant)
 
-  /** By this machine's clock. */
+  /** The current time by this machine's clock. */
   def now(): Timestamp = of(Instant.now())
 
-  /** What a [[scala.concurrent.duration.FiniteDuration]] can hold. */
+  /** The most microseconds that a [[scala.concurrent.duration.FiniteDuration]] can hold. */
   private val Longest = Long.MaxValue / 1000
 
   extension (at: Timestamp)
@@ -46,7 +45,7 @@ object Timestamp:
   given Ordering[Timestamp] = Ordering.Long
   given Codec[Timestamp] = Codec.from(Decoder.decodeLong, Encoder.encodeLong)
 
-/** Or the largest or smallest number, where there is no such. */
+/** The sum, or the largest or smallest number if it overflows. */
 private[burst] def saturatedSum(one: Long, other: Long): Long =
   val sum = one + other
   if ((one ^ sum) & (other ^ sum)) >= 0 then sum else if one < 0 then Long.MinValue else Long.MaxValue

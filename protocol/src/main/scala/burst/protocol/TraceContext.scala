@@ -2,11 +2,11 @@ package burst.protocol
 
 import io.circe.{Codec, Decoder, Encoder}
 
-/** A span's trace context, as W3C has it: whoever continues the trace names it as the parent. Only what is
-  * `sampled` is exported. On the wire as `traceparent`.
+/** A span's trace context, as defined by W3C: whoever continues the trace names it as the parent. Only spans
+  * that are `sampled` are exported. Written as `traceparent` on the wire.
   */
 final case class TraceContext private (traceId: String, spanId: String, sampled: Boolean):
-  /** As the header of that name has it. */
+  /** The value of the header of that name. */
   def traceparent: String = s"00-$traceId-$spanId-${if sampled then "01" else "00"}"
 
   /** The context of another span of this trace. */
@@ -25,7 +25,7 @@ object TraceContext:
   def of(traceId: String, spanId: String, sampled: Boolean): TraceContext =
     TraceContext(traceId, spanId, sampled)
 
-  /** What `traceparent` wrote. What clients send may have other forms, too. */
+  /** Reads what `traceparent` wrote. Clients may send other forms as well. */
   def parse(text: String): Option[TraceContext] = text match
     case Form(trace, span, sampled) if trace != NoTrace && span != NoSpan =>
       Some(TraceContext(trace, span, sampled == "1"))

@@ -2,12 +2,12 @@ package burst.protocol
 
 /** The versions of a protocol that one end speaks: from `oldest` to `newest`. */
 final case class Versions(oldest: Int, newest: Int):
-  /** The newest that both ends speak, if there is one. */
+  /** The newest version that both ends speak, if any. */
   def common(others: Versions): Option[Int] =
     val version = newest.min(others.newest)
     Option.when(version >= oldest.max(others.oldest))(version)
 
-  /** As headers have it; see [[Versions.parse]]. */
+  /** The form for headers; see [[Versions.parse]]. */
   def range: String = s"$oldest-$newest"
 
   override def toString: String =

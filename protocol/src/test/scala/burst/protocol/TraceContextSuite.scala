@@ -7,13 +7,13 @@ class TraceContextSuite extends munit.FunSuite:
   private val trace = "4bf92f3577b34da6a3ce929d0e0e4736"
   private val span = "00f067aa0ba902b7"
 
-  test("a trace context is read as it was written"):
+  test("a trace context is parsed as it was written"):
     for sampled <- Seq(true, false) do
       val context = TraceContext.of(trace, span, sampled)
       assertEquals(TraceContext.parse(context.traceparent), Some(context))
       assertEquals(decode[TraceContext](context.asJson.noSpaces), Right(context))
 
-  test("what is none is refused"):
+  test("an invalid trace context is refused"):
     val bad = Seq(
       "",
       s"00-$trace-$span",
@@ -26,7 +26,7 @@ class TraceContextSuite extends munit.FunSuite:
     )
     bad.foreach(text => assertEquals(TraceContext.parse(text), None, text))
 
-  test("a flare's span is the same to whoever asks, and a part of the request's trace"):
+  test("a flare's span is the same for everyone, and part of the request's trace"):
     val id = FlareId.random()
     val origin = Origin("request1", Some(TraceContext.of(trace, span, sampled = true)))
     assertEquals(origin.ofFlare(id), Some(TraceContext.of(trace, id.value.take(16), sampled = true)))

@@ -1,7 +1,7 @@
 package burst.protocol
 
 class VersionsSuite extends munit.FunSuite:
-  test("what both speak is the newest that is common to them"):
+  test("the common version is the newest that both speak"):
     val own = Versions(3, 5)
     for (oldest, newest, common) <- Vector(
         (1, 2, None),
@@ -14,7 +14,7 @@ class VersionsSuite extends munit.FunSuite:
       assertEquals(own.common(Versions(oldest, newest)), common)
       assertEquals(Versions(oldest, newest).common(own), common)
 
-  test("a range is read as it is written"):
+  test("a range is parsed as it is written"):
     assertEquals(Versions.parse(Versions(2, 5).range), Some(Versions(2, 5)))
     assertEquals(Versions.parse("4"), Some(Versions(4, 4)))
     Vector("", "x", "5-2", "2-x", "-1", "1-2-3").foreach(bad => assertEquals(Versions.parse(bad), None, bad))

@@ -30,10 +30,10 @@ class WireFormatSuite extends munit.FunSuite:
       Right(failure)
     )
 
-  test("an unknown event is refused, not guessed"):
+  test("an unknown event is refused"):
     intercept[JsonReaderException](readFromString[PackEvent]("""{"event":"party","at":1}"""))
 
-  test("inputs are shared or one for each worker"):
+  test("inputs are shared, or one for each worker"):
     val some = Vector(
       Inputs.Shared(JsonText("1")),
       Inputs.Each(Vector(JsonText("[1]"), JsonText("{}"))),
@@ -49,7 +49,7 @@ class WireFormatSuite extends munit.FunSuite:
     val text = scala.io.Source.fromResource(s"golden/$name.json").mkString
     parse(text).fold(throw _, identity)
 
-  test("a pack's part of a flare is what the golden copies say"):
+  test("a pack's part of a flare matches the golden copies"):
     val shared = RunPack(
       FlareId.parse("0123456789abcdef0123456789abcdef").get,
       1,
@@ -92,13 +92,13 @@ class WireFormatSuite extends munit.FunSuite:
     assertEquals(parse(shared.body.utf8String), Right(golden("run-pack-shared")))
     assertEquals(parse(each.body.utf8String), Right(golden("run-pack-each")))
 
-  test("a definition that says nothing of its log is what those of releases before were"):
+  test("a definition without a log limit has that of earlier releases"):
     val logging = DefinitionRef("guest", "hello", "0.0.1", PackageId.Empty, logs = 10)
     assertEquals(decode[DefinitionRef](logging.asJson.noSpaces), Right(logging))
     val before = logging.asJson.mapObject(_.remove("logs"))
     assertEquals(before.as[DefinitionRef], Right(logging.copy(logs = DefinitionRef.WorkerLogs)))
 
-  test("what a runtime says of a pack is what the golden copies say"):
+  test("a runtime's events match the golden copies"):
     def at(micros: Int) = Timestamp.ofMicros(1700000000000000L + micros)
     val peerFailed = Failure(
       FailureKind.PeerFailed,
@@ -137,11 +137,11 @@ class WireFormatSuite extends munit.FunSuite:
       assertEquals(readFromString[PackEvent](golden(name).noSpaces), event, name)
     val copies = File(getClass.getResource("/golden").toURI).list().map(_.stripSuffix(".json")).toSet
     val ofEvents = copies.filter(name => name.startsWith("event-") || name.startsWith("told-"))
-    // As programs tell their runtime; invokers are told of outputs in another way.
+    // Programs send these to their runtime; invokers receive outputs in another form.
     val ofPrograms = Set("event-worker-succeeded", "event-worker-succeeded-without-output")
     assertEquals(told.keySet ++ ofPrograms, ofEvents)
 
-  test("failures are what the golden copies say"):
+  test("failures match the golden copies"):
     val panicked = Failure(
       FailureKind.Panic,
       "index out of bounds: the len is 3 but the index is 7 (at src/main.rs:12)",
@@ -159,7 +159,7 @@ class WireFormatSuite extends munit.FunSuite:
     assertEquals(kinds.as[Vector[FailureKind]], Right(FailureKind.values.toVector))
     assertEquals(readFromString[Vector[FailureKind]](kinds.noSpaces), FailureKind.values.toVector)
 
-  test("names and numbers that runtimes have as well are what the golden copy says"):
+  test("names and numbers shared with the runtimes match the golden copy"):
     val constants = golden("constants").hcursor
     assertEquals(constants.get[String]("versions").map(Versions.parse), Right(Some(Protocol.Runtimes)))
     assertEquals(constants.get[String]("versionsHeader"), Right(Protocol.VersionsHeader))
@@ -170,6 +170,6 @@ class WireFormatSuite extends munit.FunSuite:
     assertEquals(constants.get[String]("work"), Right(Operation.Work))
     assertEquals(constants.get[Set[String]]("startSteps"), Right(Operation.StartSteps))
 
-  test("neither a secret nor a backend's address shows when printed"):
+  test("printing shows neither a secret nor a backend's address"):
     assert(!Secret("ab" * 32).toString.contains("abab"))
     assert(!BackendConfig("redis-list", Some("redis://:pw@h"), Some(1)).toString.contains("pw"))

@@ -9,13 +9,13 @@ import javax.management.remote.{JMXConnectorFactory, JMXServiceURL}
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** A controller as an operator starts it, in a process of its own, that is asked what it takes. */
+/** A controller in a process of its own, started as by an operator, whose resource use can be queried. */
 final class ControllerProcess private (
     process: Process,
     connection: ControllerProcess.Management,
     val seed: String
 ):
-  /** Seconds of processors since it was started. */
+  /** Seconds of CPU time since it was started. */
   def processor(): Double = connection.machine.getProcessCpuTime / 1e9
 
   /** Bytes of its heap after a collection. */
@@ -32,7 +32,8 @@ object ControllerProcess:
 
   private val Here = "127.0.0.1"
 
-  /** Starts one by the program `burst`, with its data in a directory, and waits until it is ready. */
+  /** Starts a controller by the program `burst`, with its data in a directory, and waits until it is ready.
+    */
   def start(burst: Path, data: Path): ControllerProcess =
     val (node, management) = (freePort(), freePort())
     val seed = s"$Here:$node"

@@ -5,7 +5,7 @@ import burst.node.metrics.Seconds
 import com.sun.management.OperatingSystemMXBean
 import java.lang.management.ManagementFactory
 
-/** What something took: seconds by the clock, and of processors, all threads together. */
+/** The cost of something: seconds of wall-clock time, and of CPU time, all threads together. */
 final case class Cost(seconds: Double, processor: Double):
   def +(other: Cost): Cost = Cost(seconds + other.seconds, processor + other.processor)
   def each(count: Int): Cost = Cost(seconds / count, processor / count)
@@ -26,5 +26,5 @@ object Cost:
     System.gc()
     memory.getHeapMemoryUsage.getUsed
 
-  /** Processes that want to run, in the mean of the last minute. */
+  /** Runnable processes, on average over the last minute. */
   def load(): Double = machine.getSystemLoadAverage

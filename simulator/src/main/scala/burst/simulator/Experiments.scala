@@ -9,14 +9,14 @@ import java.util.concurrent.TimeUnit.{MICROSECONDS, MILLISECONDS, SECONDS}
 import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.util.Random
 
-/** What the simulator reports: each a table and a plot. */
+/** The simulator's reports: each is a table and a plot. */
 final class Experiments(results: Results, times: StartTimes, seed: Long):
   private val machines = 1000
   private val slots = 48
   private val sizes = Vector(1, 10, 48, 100, 480, 1000, 4800, 10_000, 24_000, 48_000)
 
-  /** How long placing and reserving a flare takes on the empty cluster of 1,000 × 48 slots, and on one that
-    * is half full in pieces; this is measured, not simulated.
+  /** How long it takes to place and reserve a flare on the empty cluster of 1,000 × 48 slots; this is
+    * measured, not simulated.
     */
   def placement(): Unit =
     val empty = (0 until machines).foldLeft(ClusterState.empty)((state, i) =>
@@ -84,7 +84,7 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
         val waits = seconds(run.outcomes)(o => o.placed - o.arrived)
         val large = seconds(run.outcomes.filter(_.size > 4800))(o => o.placed - o.arrived)
         val starts = seconds(run.outcomes)(o => o.running - o.placed)
-        // of a worker's peers, in the mean of all flares that have any
+        // of a worker's peers, averaged over all flares that have any
         val local = run.outcomes.filter(_.size > 1).map { o =>
           1 - o.remotePairs / (o.size.toDouble * (o.size - 1) / 2)
         }

@@ -9,9 +9,9 @@ import java.nio.file.Path
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** What so many invokers and queued flares cost a controller. Each row is one controller of its own that
-  * takes up what is stored, fills its invokers and is then asked for one thing after the other. The limits of
-  * the queue are raised for it. Run it on a quiet machine: `load` says how quiet it was.
+/** What a number of invokers and queued flares cost a controller. Each row is one controller that takes over
+  * what is stored, fills its invokers and then gets one request after the other. The limits of the queue are
+  * raised for it. Run it on a quiet machine: `load` shows how quiet it was.
   */
 final class Growth(results: Results, mostInvokers: Int, mostQueued: Int):
   import Growth.Row
@@ -20,12 +20,12 @@ final class Growth(results: Results, mostInvokers: Int, mostQueued: Int):
   private val queues = Vector(1000, 10_000, 100_000).filter(_ <= mostQueued)
 
   def measure(): Unit =
-    // the first one is as slow as a program that has just begun
+    // the first one is as slow as a program that has just started
     measured(10, 1000)
     val points = for queued <- queues; count <- machines yield (count, queued)
     points.foldLeft(Vector.empty[Row]): (rows, point) =>
       val more = rows :+ measured(point._1, point._2)
-      // what there is so far is kept, should the rest not come to its end
+      // keeps the results so far, in case the rest does not finish
       results.table("growth", more)
       more
     : Unit
@@ -39,21 +39,21 @@ object Growth:
 
   val Slots = 48
 
-  /** Workers of a flare, but for the large one. */
+  /** Workers per flare, except for the large one. */
   val Size = 8
   val Namespaces = 10
 
-  /** How many more the queue takes than those it has. */
+  /** How many more flares the queue accepts beyond those stored. */
   val Room = 600
 
-  /** How often something is asked for, and what takes longer. */
+  /** How often a request is repeated, and a slow one. */
   val Times = 200
   val Few = 20
 
-  /** Of a flare. */
+  /** The timeout of a flare. */
   val Timeout: FiniteDuration = 1.hour
 
-/** One controller with so many invokers and queued flares. */
+/** One controller with a number of invokers and queued flares. */
 private final class GrowthRun(directory: Path, machines: Int, queued: Int):
   import Growth.*
 
@@ -104,10 +104,10 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
         storage.flares.write(change)(ExecutionContext.global)
       Await.result(Future.sequence(stored), 1.minute)
 
-  /** What each of these took, submissions until they were answered: one that waits; the end of a flare until
-    * the next one had its slots; the place in the queue of a flare that had been there for a while, and of
-    * one that has just come; a submission while a large flare waits for the ends of others; one that is
-    * refused, as the queue is full.
+  /** What each of these took, for submissions until they were answered: one that has to wait; the end of a
+    * flare until the next one had its slots; the position in the queue of a flare that had been there for a
+    * while, and of one that was just submitted; a submission while a large flare waits for others to end; one
+    * that is refused, as the queue is full.
     */
   private def asked(controller: SimulatedController, packs: HeldPacks): Row =
     val submission = many(Times)(i => accepted(controller.submit(request(i))))
@@ -116,13 +116,13 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
       packs.awaitBegun(1)
     val known = accepted(controller.submit(request(0)))
     val standing = (0 until Few).map: _ =>
-      // as old as a forecast may be
+      // the maximum age of a forecast
       Thread.sleep(300)
       Cost.of(locate(controller, known.id))._1
     val newStanding = (0 until Few).map: i =>
       val flare = accepted(controller.submit(request(i)))
       Cost.of(locate(controller, flare.id))._1
-    // it waits for half of all slots: who comes after it may pass if that does not delay it
+    // it waits for half of all slots: later flares can overtake it if that does not delay it
     val large = Workload.request(running * Size / 2, Packing.Mixed, None, "large", Timeout, "large")
     accepted(controller.submit(large))
     packs.finishOldest()
@@ -149,7 +149,7 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
   private def mean(costs: Seq[Cost]): Cost = costs.reduce(_ + _).each(costs.length)
 
   private def locate(controller: SimulatedController, id: FlareId): Unit =
-    // after a second nobody is kept waiting for it any more
+    // callers give up waiting for it after a second
     val _ = Await.result(controller.service.queueEstimate(id), 1.minute)
 
   private def accepted(answer: Either[Refusal, Flare]): Flare =

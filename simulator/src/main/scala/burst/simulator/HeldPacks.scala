@@ -5,22 +5,22 @@ import java.util.concurrent.{LinkedBlockingQueue, Semaphore, TimeUnit}
 import org.apache.pekko.actor.typed.Behavior
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 
-/** The packs of simulated invokers, that run until they are told to end. */
+/** The packs of simulated invokers, which run until they are ended. */
 final class HeldPacks:
   private val running = LinkedBlockingQueue[() => Unit]()
   private val begun = Semaphore(0)
 
-  /** Waits until so many more have begun. */
+  /** Waits until this many more have begun. */
   def awaitBegun(count: Int): Unit =
     if !begun.tryAcquire(count, 10, TimeUnit.MINUTES) then
       throw IllegalStateException(s"only ${begun.availablePermits} of $count packs have begun")
 
-  /** Lets the pack that began first of those that run succeed. */
+  /** Lets the running pack that began first succeed. */
   def finishOldest(): Unit =
     val finish = running.remove()
     finish()
 
-  /** An invoker whose packs are up at once. */
+  /** An invoker whose packs are up immediately. */
   def invoker(id: InvokerId): Behavior[InvokerRequest] = Behaviors.receiveMessage {
     case InvokerRequest(PreparePack(a), replyTo) =>
       def report(events: Vector[PackEvent], start: Option[PackStart] = None): Unit =

@@ -13,8 +13,8 @@ import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, Behavior}
 import scala.concurrent.Await
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** Invokers that have real sessions with a controller, beat as often as real ones, and run nothing: all in
-  * this process, and over one connection.
+/** Invokers that have real sessions with a controller, send as many beats as real ones, and run nothing: all
+  * in this process, and over one connection.
   */
 final class LightInvokers(seed: String, key: Path, data: Path):
   private val config = Settings.load(
@@ -38,7 +38,7 @@ final class LightInvokers(seed: String, key: Path, data: Path):
     "events"
   )
 
-  /** Has so many say Hello, and waits until each has its session. */
+  /** Lets a number of invokers say Hello, and waits until each has its session. */
   def join(count: Int, slots: Int): Unit =
     for i <- 0 until count do
       val status = SimulatedController.status(i, slots)
@@ -49,7 +49,7 @@ final class LightInvokers(seed: String, key: Path, data: Path):
     if !joined.tryAcquire(count, 10, TimeUnit.MINUTES) then
       throw IllegalStateException(s"only ${joined.availablePermits} of $count have a session")
 
-  /** How many sessions had to begin anew since. */
+  /** How many sessions had to begin again since then. */
   def rejoined(): Int = joined.drainPermits()
 
   def stop(): Unit =
@@ -59,7 +59,7 @@ final class LightInvokers(seed: String, key: Path, data: Path):
 private[simulator] object LightInvokers:
   private case object Beat
 
-  /** As `burst.invoker.heartbeat-interval`. */
+  /** The same as `burst.invoker.heartbeat-interval`. */
   val Interval: FiniteDuration = 1.second
 
   private def invoker(

@@ -7,14 +7,14 @@ import scala.collection.mutable
 import scala.concurrent.duration.DurationLong
 import scala.util.Random
 
-/** The simulated invokers: when packs are ready. A machine starts its containers one after another, those of
-  * several flares too.
+/** The simulated invokers: when packs are ready. A machine starts its containers one after another, even
+  * those of several flares.
   */
 final class Machines(times: StartTimes, random: Random):
   private val busyUntil = mutable.Map.empty[InvokerId, MonotonicTime].withDefaultValue(MonotonicTime.Zero)
 
-  /** When each pack of the plan is ready, its containers asked for at `now`. The first of an idle machine
-    * takes a whole start, those that queue behind it what they add.
+  /** When each pack of the plan is ready if its containers are requested at `now`. The first one of an idle
+    * machine takes a whole start, those that queue behind it the time they add.
     */
   def start(plan: Plan, now: MonotonicTime): Vector[MonotonicTime] =
     plan.packs.map { pack =>
@@ -26,6 +26,6 @@ final class Machines(times: StartTimes, random: Random):
       ready
     }
 
-  /** When each worker of a pack that is ready then could begin, were it not to wait for the others. */
+  /** When each worker of a pack that is ready at `ready` could begin if it did not wait for the others. */
   def workers(ready: MonotonicTime, size: Int): Vector[MonotonicTime] =
     Vector.tabulate(size)(worker => ready + (worker * times.worker).toLong.micros)

@@ -2,11 +2,11 @@ package burst.simulator
 
 import java.nio.file.Path
 
-/** `make simulate`: the scheduler on a cluster that is not there. Takes the directory of the benchmarks'
-  * results, reads `platform.csv` from it, and writes into `simulator` below it.
+/** `make simulate`: the scheduler on a simulated cluster. Takes the directory of the benchmarks' results,
+  * reads `platform.csv` from it, and writes into `simulator` below it.
   *
-  * `make growth`: what many invokers and queued flares cost, with `growth` and the most there are to be of
-  * both, and real sessions, with `sessions` and the program `burst`.
+  * `make growth`: the cost of many invokers and queued flares, with `growth` and the maximum of both, and of
+  * real sessions, with `sessions` and the program `burst`.
   */
 object Main:
   private val Seed = 1L

@@ -10,8 +10,8 @@ import scala.util.{Random, Using}
 /** A row of `platform.csv`, in milliseconds. */
 final case class Row(min: Double, median: Double, max: Double, reference: Option[Double])
 
-/** Durations as a benchmark summed them up, drawn from the triangle over its least, median and greatest
-  * value, in microseconds.
+/** Durations as summarised by a benchmark, in microseconds; drawn from the triangular distribution over their
+  * least, median and greatest value.
   */
 final case class Spread(least: Double, mode: Double, greatest: Double):
   def draw(random: Random): FiniteDuration =
@@ -28,16 +28,17 @@ final case class Spread(least: Double, mode: Double, greatest: Double):
   def times(factor: Double): Spread =
     Spread(least = least * factor, mode = mode * factor, greatest = greatest * factor)
 
-/** What starting packs costs, as `make bench` measured it with docker (`benchmarks/results/platform.csv`):
+/** The cost of starting packs, as `make bench` measured it with docker (`benchmarks/results/platform.csv`):
   *   - `container`: one container on an idle machine, request to workers running (the row of the cold flare);
-  *   - `further`: what each further container of the same machine adds, since a machine starts them one after
-  *     another for all practical purposes: what 48 of them took beyond one, by 47, varying as one does;
+  *   - `further`: what each further container of the same machine adds, since a machine practically starts
+  *     them one after another: the time of 48 of them beyond that of one, divided by 47, with the variation
+  *     of one;
   *   - `worker`: what each further worker of a pack adds.
   */
 final case class StartTimes(container: Spread, further: Spread, worker: Double)
 
 object StartTimes:
-  /** Reads the measured rows. Throws when one is missing: nothing here is made up. */
+  /** Reads the measured rows. Throws if one is missing: no value is made up. */
   def read(platform: Path): StartTimes =
     val rows = Using.resource(Files.newBufferedReader(platform, UTF_8)) { reader =>
       CSVFormat.DEFAULT.builder.setHeader().setSkipHeaderRecord(true).get.parse(reader).asScala.map {

@@ -10,9 +10,9 @@ import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.Await
 import scala.concurrent.duration.{DurationInt, MILLISECONDS}
 
-/** What the controller itself costs: flares are submitted to the real scheduler upon the real store; the
-  * invokers are actors that report at once that every worker has succeeded. Wall-clock time, as `make bench`:
-  * run it on a quiet machine.
+/** The cost of the controller itself: flares are submitted to the real scheduler on the real store; the
+  * invokers are actors that immediately report that every worker has succeeded. Wall-clock time, as in `make
+  * bench`: run it on a quiet machine.
   */
 final class Overhead(results: Results):
   private val sizes = Vector(1, 48, 480, 960, 4800, 9600)
@@ -59,7 +59,7 @@ final class Overhead(results: Results):
       }
     finally controller.close()
 
-  /** Its workers are done as soon as they may start. */
+  /** An invoker whose workers are done as soon as they are allowed to start. */
   private def prompt(id: InvokerId): Behavior[InvokerRequest] =
     def running(packs: Map[(FlareId, Int), () => Unit]): Behavior[InvokerRequest] = Behaviors.receiveMessage {
       case InvokerRequest(PreparePack(a), replyTo) =>

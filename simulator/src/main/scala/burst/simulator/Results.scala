@@ -12,11 +12,11 @@ import scala.util.Using
 /** A line of a plot. */
 final case class Line(name: String, points: Vector[(Double, Double)])
 
-/** Tables as CSV, lines as pictures, into one directory. */
+/** Writes tables as CSV and lines as pictures into one directory. */
 final class Results(directory: Path):
   Files.createDirectories(directory)
 
-  /** Of rows that have the same columns, each cell with what its column is called. */
+  /** Writes rows that have the same columns, each cell with the name of its column. */
   def table(name: String, rows: Seq[Seq[(String, Any)]]): Unit =
     val heads = rows.head.map(_._1)
     val cells = rows.map(_.map((_, value) => shown(value)))
@@ -39,7 +39,7 @@ final class Results(directory: Path):
     }
     BitmapEncoder.saveBitmap(chart, directory.resolve(s"$name.png").toString, BitmapFormat.PNG)
 
-  /** Does something in a directory that is there for as long. */
+  /** Runs `work` in a directory that exists only meanwhile. */
   def temporarily[A](name: String)(work: Path => A): A =
     val directory = Files.createTempDirectory(name)
     try work(directory)

@@ -4,8 +4,8 @@ import java.nio.file.Path
 import java.util.concurrent.locks.LockSupport
 import scala.concurrent.duration.DurationInt
 
-/** What real sessions of so many invokers cost a real controller: the program `burst controller` beside this
-  * one. The time to register, and the beats of half a minute.
+/** The cost of real sessions of a number of invokers for a real controller: the program `burst controller` in
+  * another process. Measures the time to register, and the beats of half a minute.
   */
 final class Sessions(results: Results, burst: Path):
   private val counts = Vector(100, 300, 1000)
@@ -32,7 +32,7 @@ final class Sessions(results: Results, burst: Path):
         val (empty, before) = (controller.heap(), controller.processor())
         val (registration, _) = Cost.of(invokers.join(count, slots))
         val joined = controller.processor()
-        // what is measured is how long this is
+        // the duration of the measurement
         LockSupport.parkNanos(measured.toNanos)
         val used = (controller.processor() - joined) / measured.toSeconds
         Seq(

@@ -15,16 +15,14 @@ import org.apache.pekko.actor.typed.{ActorSystem, Behavior}
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
-/** A controller without its API: the real scheduler upon the real embedded store, with invokers that are
-  * actors beside it.
-  */
+/** A controller without its API: the real scheduler on the real embedded store, with actors as invokers. */
 final class SimulatedController private (config: Config, val storage: Storage):
   private val system = ActorSystem(Behaviors.empty[Nothing], "simulated", config)
   private val scheduling: Scheduling = ActorScheduling.start(config)(storage)(using system)
 
   val service: FlareService = scheduling.service
 
-  /** Registers invokers of so many slots, and waits until the scheduler has them. */
+  /** Registers invokers with this many slots, and waits until the scheduler knows them. */
   def invokers(count: Int, slots: Int)(behave: InvokerId => Behavior[InvokerRequest]): Unit =
     for i <- 0 until count do
       val id = SimulatedController.invoker(i)
@@ -34,7 +32,7 @@ final class SimulatedController private (config: Config, val storage: Storage):
 
   def heartbeat(status: InvokerStatus): Unit = scheduling.invokers ! Heartbeat(status)
 
-  /** Asks until the scheduler, which answers in its turn, sees the invokers so. */
+  /** Polls until the scheduler, which answers in turn, sees the invokers in the expected state. */
   def awaitInvokers(seen: Vector[burst.controller.scheduler.InvokerView] => Boolean): Unit =
     while !seen(Await.result(service.invokers(), 30.minutes)) do ()
 
@@ -47,7 +45,7 @@ final class SimulatedController private (config: Config, val storage: Storage):
     storage.close()
 
 object SimulatedController:
-  /** A store of its own, with the package that all simulated flares are of. */
+  /** A new store with the package of all simulated flares. */
   def store(directory: Path, settings: String): (Config, Storage) =
     val config = ConfigFactory
       .parseString(s"""
@@ -77,7 +75,7 @@ object SimulatedController:
     )
     (config, storage)
 
-  /** One that has taken up what is stored there. */
+  /** A controller that has taken over what is stored there. */
   def start(config: Config, storage: Storage): SimulatedController =
     val controller = new SimulatedController(config, storage)
     try controller.awaitInvokers(_.isEmpty)

@@ -8,8 +8,8 @@ import scala.collection.mutable
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.util.Random
 
-/** What became of one flare, by a clock that begins with the simulation; `packs` and `remotePairs` are of its
-  * plan, `largestPossible` is what a flare of its size has at least.
+/** What became of one flare, by a clock that begins with the simulation; `packs`, `machines` and
+  * `remotePairs` are those of its plan.
   */
 final case class Outcome(
     size: Int,
@@ -22,16 +22,16 @@ final case class Outcome(
     remotePairs: Long
 )
 
-/** The state of the cluster over time, weighted by how long it lasted: slots in use, and of the free ones
-  * those on machines that are in use in part.
+/** The state of the cluster over time, weighted by duration: the part of the slots in use, and the part that
+  * is free on partly used machines.
   */
 final case class Usage(used: Double, broken: Double)
 
 final case class Played(outcomes: Vector[Outcome], usage: Usage, rounds: Int, slowestRound: FiniteDuration)
 
 /** Plays a workload on the scheduler's own queue, books, policies and rounds, with a clock that jumps from
-  * event to event. The machines are simulated, nothing else: what `GangScheduler` does with messages is done
-  * here with events, in the same order.
+  * event to event. Only the machines are simulated: what `GangScheduler` does with messages is done here with
+  * events, in the same order.
   */
 final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: Boolean, seed: Long):
   private enum Event:
@@ -43,7 +43,7 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
   private val round = SchedulingRound(
     PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
     overtaking = 10.seconds,
-    // the first that does not fit ends the round: first come, first served
+    // the first flare that does not fit ends the round: first come, first served
     depth = if backfill then 200 else 1
   )
   private val events = mutable.PriorityQueue.empty[(MonotonicTime, Int, Event)](using
@@ -87,7 +87,7 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
     queue = served.queue
     served.placed.foreach(start(_, now))
 
-  /** All packs wait for the last one; then all workers take as long as the flare says. */
+  /** All packs wait for the last one; then all workers run for the flare's work time. */
   private def start(placement: Placement, now: MonotonicTime): Unit =
     val flare = placement.flare
     val ready = invokers.start(placement.plan, now).max

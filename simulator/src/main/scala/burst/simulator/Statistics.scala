@@ -1,8 +1,8 @@
 package burst.simulator
 
-/** Of a sample. */
+/** Statistics of a sample. */
 object Statistics:
-  /** The least value that at least this part of the sample does not exceed. */
+  /** The smallest value that at least this part of the sample does not exceed. */
   def quantile(values: Vector[Double], part: Double): Double =
     val sorted = values.sorted
     if sorted.isEmpty then 0 else sorted(((sorted.length * part).ceil.toInt - 1).max(0))

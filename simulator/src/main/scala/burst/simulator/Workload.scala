@@ -7,10 +7,10 @@ import burst.protocol.{DefinitionRef, Inputs, PackageId}
 import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.Random
 
-/** A flare that will come: at `at`, and once its workers run they take `work`. */
+/** A future flare: it arrives at `at`, and its workers run for `work` once they have begun. */
 final case class Arrival(at: MonotonicTime, request: FlareRequest, work: FiniteDuration)
 
-/** How flares are placed: the policies, or what a plain queue of functions does. */
+/** How flares are placed: by one of the policies, or as by a plain queue of functions. */
 final case class Discipline(
     name: String,
     packing: Packing,
@@ -19,7 +19,7 @@ final case class Discipline(
 )
 
 object Discipline:
-  /** Every policy, and by a given granularity those that heed it. */
+  /** Every policy, and with a given granularity those that respect it. */
   val All: Vector[Discipline] =
     val policies = Packing.named.toVector.flatMap: (name, packing) =>
       val inEights = Option.when(packing != Packing.Heterogeneous):
@@ -35,7 +35,7 @@ object Workload:
   def definition(name: String, namespace: String = "sim"): DefinitionRef =
     DefinitionRef(namespace, name, "0.0.1", packageId)
 
-  /** A flare of no particular kind. */
+  /** A flare without special options. */
   def request(
       size: Int,
       packing: Packing,
@@ -58,9 +58,9 @@ object Workload:
       )
     )
 
-  /** Bursts as they are described: sudden, of sizes over five orders of magnitude (uniform in their
-    * logarithm), seconds to a minute long, most alike to others of their definition. `load` is the part of
-    * the cluster's slots that they ask for on average.
+  /** Bursts as described in the literature: sudden, of sizes over five orders of magnitude (uniform in their
+    * logarithm), seconds to a minute long, most of them similar to others of their definition. `load` is the
+    * part of the cluster's slots that they ask for on average.
     */
   def bursts(
       count: Int,

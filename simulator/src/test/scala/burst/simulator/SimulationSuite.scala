@@ -14,7 +14,7 @@ class SimulationSuite extends FunSuite:
     (arrivals, Simulation(20, 8, times, discipline.backfill, seed).play(arrivals))
 
   for discipline <- Discipline.All do
-    test(s"${discipline.name}: every flare runs once, whole, and never on more slots than there are"):
+    test(s"${discipline.name}: every flare runs once and complete, and slots are never oversubscribed"):
       val (arrivals, played) = play(discipline)
       assertEquals(played.outcomes.map(_.size).sorted, arrivals.map(_.request.size).sorted)
       assert(played.outcomes.forall(o =>
@@ -24,11 +24,11 @@ class SimulationSuite extends FunSuite:
       assert(changes.scanLeft(0)(_ + _._2).forall(_ <= 160))
       assert(played.usage.used > 0.3 && played.usage.used <= 1, played.usage)
 
-  test("the same seed plays the same"):
+  test("the same seed gives the same simulation"):
     assertEquals(play(Discipline.All.head)._2.outcomes, play(Discipline.All.head)._2.outcomes)
 
   test(
-    "without backfill flares start in the order they came, with it small ones need not wait for large ones"
+    "without backfill flares start in their order of arrival; with it small ones overtake large ones"
   ):
     val fifo = play(Discipline.All.last, load = 1.5)._2.outcomes.sortBy(_.arrived).map(_.placed)
     assertEquals(fifo, fifo.sorted)
@@ -40,7 +40,7 @@ class SimulationSuite extends FunSuite:
       )
     assert(smallWait(Discipline.All.head) < smallWait(Discipline.All.last))
 
-  test("a machine starts its containers one after another, machines side by side"):
+  test("a machine starts its containers one after another, and machines work in parallel"):
     import burst.controller.placement.Plan
     import burst.protocol.InvokerId
     val (a, b) = (InvokerId("a"), InvokerId("b"))
@@ -55,13 +55,13 @@ class SimulationSuite extends FunSuite:
     assertEquals(behind, at(1120), "behind another flare's")
     assertEquals(machines.workers(MonotonicTime.ofMicros(50), 3), at(50, 51, 52))
 
-  test("draws lie in their spread, about its mode"):
+  test("draws lie within their spread, around its mode"):
     val random = Random(1)
     val drawn = Vector.fill(10000)(times.container.draw(random).toMicros.toDouble)
     assert(drawn.min >= 150e3 && drawn.max <= 190e3)
     assertEqualsDouble(Statistics.median(drawn), 170e3, 2e3)
 
-  test("start times are read from what was measured, and a missing row is named"):
+  test("start times are read from the measurements, and a missing row is named"):
     val results = Path.of(sys.props("user.dir")).resolveSibling("benchmarks").resolve("results/platform.csv")
     val read = StartTimes.read(results)
     assert(read.further.mode < read.container.mode && read.worker < 1000, read)

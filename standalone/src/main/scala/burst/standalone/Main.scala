@@ -2,6 +2,6 @@ package burst.standalone
 
 import burst.node.{Node, Role}
 
-/** `burst standalone` becomes this process. */
+/** The process that `burst standalone` turns into. */
 object Main:
   def main(arguments: Array[String]): Unit = Node.run(Role.Standalone)(Platform.start)

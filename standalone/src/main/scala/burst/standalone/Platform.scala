@@ -15,8 +15,8 @@ import org.apache.pekko.pattern.after
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
-/** A whole platform in this JVM: a controller, and an invoker that talks to it in the messages of `protocol`
-  * as it would from another machine. Nothing else lives here.
+/** A whole platform in this JVM: a controller, and an invoker that talks to it by the messages of `protocol`,
+  * as it would from another machine. Nothing else is in this module.
   */
 final class Platform private (
     val url: String,
@@ -27,8 +27,9 @@ final class Platform private (
 ) extends Node:
   def ready: Future[String] = Future.successful(s"${invoker.packs}\nburst is ready on $url")
 
-  /** First no new work, then no packs. Flares that are cut off are found by the next start. What is left then
-    * is the actor system, which goes with the JVM, or by `terminate` where that lives on.
+  /** Stops the controller first, so that no new work arrives, then the packs. Flares that are cut off are
+    * found at the next start. What remains is the actor system, which ends with the JVM, or by `terminate` if
+    * the JVM lives on.
     */
   def stop(bound: FiniteDuration): Future[Unit] =
     given ActorSystem[Nothing] = system
@@ -46,7 +47,7 @@ object Platform:
   private val RegistrationPoll = 2.millis
 
   /** Starts all parts, and completes when the API listens, the invoker has registered and the credentials are
-    * written. What was started is stopped again when something fails.
+    * written. If anything fails, what was started is stopped again.
     */
   def start(settings: Settings, data: DataDirectory): Future[Platform] =
     val bootstrap = BootstrapCredentials.of(settings.config, data)
@@ -55,7 +56,7 @@ object Platform:
     given system: ActorSystem[Nothing] = ActorSystem[Nothing](Behaviors.empty[Nothing], "burst", config)
     given ExecutionContext = system.executionContext
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
-    // Both take their time, and neither needs the other yet.
+    // Both take a while, and neither needs the other yet.
     val preparing = Future(InvokerWiring.prepare(invokerConfig))(using blocking)
     val metrics = MetricsRegistry.ofProcess()
     val traces = Traces.from(config, metrics)
@@ -75,7 +76,7 @@ object Platform:
               controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
-      // Whatever the invoker's side was doing is over before the failure is told.
+      // The invoker's side must have finished before the failure is reported.
       preparing.transformWith(_ => terminate(system)).transformWith(_ => Future.failed(problem))
 
   private def join(
@@ -107,9 +108,9 @@ object Platform:
         if invokers.exists(_.up) then Future.unit
         else after(RegistrationPoll)(registered(flares))(using system)
 
-  /** Those that an earlier start wrote as long as they are good, else new ones: the owner of the data
-    * directory is the owner of the platform. What an administrator has replaced or revoked stays so; he has
-    * the key to change it.
+  /** The credentials that an earlier start wrote while they are valid, otherwise new ones: the owner of the
+    * data directory owns the platform. Credentials that an administrator has replaced or revoked stay so; the
+    * administrator has the key to change that.
     */
   private def credentialsOf(controller: Controller, bootstrap: BootstrapCredentials)(using
       system: ActorSystem[?]

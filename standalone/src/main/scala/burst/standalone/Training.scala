@@ -7,19 +7,19 @@ import java.time.Duration
 import java.util.Base64
 import java.util.concurrent.atomic.AtomicInteger
 
-/** Calls a platform as its users will, so that its JVM has seen what is called often when it saves what it
-  * knows (`save-classes.sh`). Arguments: the platform's URL, and the number of calls; the key comes by
-  * `BURST_AUTH`. Ends with 1, and says why, where one is not answered well.
+/** Calls a platform as its users do, so that its JVM has used the frequently needed classes when it saves
+  * them (`save-classes.sh`). Arguments: the platform's URL, and the number of calls; the key is in
+  * `BURST_AUTH`. Ends with code 1 and the reason if a call fails.
   */
 object Training:
-  /** What does nothing, for an interpreter that is found on most machines. */
+  /** Actions that do nothing, for interpreters that are found on most machines. */
   private val Actions = Vector(
     "python:default" -> "def main(args):\n    return {}\n",
     "nodejs:default" -> "function main() { return {}; }\n"
   )
   private val Clients = 16
 
-  /** Of so many calls one is a flare. */
+  /** One of this many calls is a flare. */
   private val Flares = 2
   private val Patience = Duration.ofSeconds(60)
 
@@ -70,7 +70,7 @@ object Training:
     clients.foreach(_.join())
     failure.get.foreach(throw _)
 
-  /** Of the first interpreter that is here. */
+  /** Stores the action of the first interpreter that works here. */
   private def prepare(target: Target): Unit =
     def works(kind: String, code: String): Boolean =
       try

@@ -12,10 +12,10 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, Future}
 import scala.util.{Failure, Try, Using}
 
-/** What only nodes of a cluster do, done in the JVM of a platform that saves its classes (`save-classes.sh`),
-  * as it saves those that it has seen alone: an extension of Pekko's, which settings can ask for. The cluster
-  * is called as often as `BURST_TRAINING_CALLS` says. Where something fails, the classes on the way there are
-  * saved all the same.
+/** Does what only nodes of a cluster do, in the JVM of a platform that saves its classes (`save-classes.sh`),
+  * as it saves only those that it has used: an extension of Pekko, enabled by a setting. The cluster is
+  * called as often as `BURST_TRAINING_CALLS` says. If something fails, the classes used until then are still
+  * saved.
   */
 final class TrainingRun extends Extension
 
@@ -23,7 +23,7 @@ object TrainingRun extends ExtensionId[TrainingRun]:
   private val Patience = 60.seconds
   private val StopBound = 5.seconds
 
-  /** Nobody listens there. */
+  /** An address where nobody listens. */
   private val Nowhere = "127.0.0.1:1"
 
   def createExtension(system: ActorSystem[?]): TrainingRun =
@@ -43,7 +43,7 @@ object TrainingRun extends ExtensionId[TrainingRun]:
     case Failure(problem) => System.err.println(s"training run, $what: $problem")
     case _ => ()
 
-  /** A controller, an invoker, and calls that go through both. */
+  /** Runs a controller, an invoker, and calls that go through both. */
   private def playCluster(directory: Path): Unit =
     val port = Using.resource(ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
     val first = directory.resolve("controller")
@@ -74,13 +74,13 @@ object TrainingRun extends ExtensionId[TrainingRun]:
     val settings = load(s"burst { data = \"$directory\", http.port = 0, $own }", role)
     await(Node.begin(role, settings, DataDirectory.open(settings.data))(start))
 
-  /** As far as it gets where nobody answers. */
+  /** Opens a store as far as possible when nobody answers. */
   private def store(own: String): Unit =
     val config = load(own, Role.Standalone).config
     Try(Wiring.storage(config, MetricsRegistry())).foreach(_.close())
 
   private def load(own: String, role: Role): Settings =
-    // Not once more in there.
+    // Prevents this extension from being loaded again there.
     val alone = ConfigFactory.parseString("pekko.actor.typed.extensions = []")
     val config = ConfigFactory.parseString(own).withFallback(alone)
     Settings.load(config.withFallback(ConfigFactory.defaultApplication()), role)

@@ -2,18 +2,18 @@ package burst.standalone
 
 import burst.standalone.Expression.*
 
-/** An expression of Prometheus, who has it, and which labels he shows of what it gives. */
+/** A Prometheus expression, where it is used, and which labels of its results are displayed there. */
 private[standalone] final case class Expression(where: String, text: String, shown: Set[String]):
   private val grouped =
     Grouping.findAllMatchIn(text).flatMap(_.group(1).split(',')).map(_.trim).filter(_.nonEmpty).toSet
 
-  /** Whatever is neither called nor a word of the language is taken for a metric. */
+  /** Any name that is neither called nor a keyword counts as a metric. */
   private val selectors =
     Name.findAllMatchIn(Grouping.replaceAllIn(text, " ")).toVector.collect:
       case Name(name, null, braces) if !Words(name) =>
         name -> Labels.in(Option(braces))
 
-  /** What it speaks of and is not exported. */
+  /** Reports what the expression uses that is not exported. */
   def faults(exported: Exported): Vector[String] =
     val known = exported.series ++ Seq("up" -> Map.empty)
     val selected = selectors.flatMap: (metric, matchers) =>
@@ -44,13 +44,13 @@ private[standalone] object Expression:
     """(?<![\w.:$])([a-zA-Z_:][\w:]*+)(\s*\()?(\{(?:[^"}]|"(?:[^"\\]|\\.)*")*\})?""".r
   private val Words = Set("and", "or", "unless", "bool", "offset")
 
-  /** What Prometheus itself puts to whatever it reads. */
+  /** The labels that Prometheus adds to everything it reads. */
   private val OfTargets = Set("job", "instance")
 
-  /** Whose values come with who asks, or are the machine's. */
+  /** Labels whose values depend on the callers or on the machine. */
   private val Open = Set("method", "route", "status", "namespace", "definition", "pool", "gc", "le")
 
-/** What processes show at `/metrics`: of each metric its labels, with the values that there are. */
+/** What processes export at `/metrics`: the labels of each metric, with the values that occur. */
 private[standalone] final case class Exported(series: Map[String, Map[String, Set[String]]])
 
 private[standalone] object Exported:
@@ -64,7 +64,7 @@ private[standalone] object Exported:
       name -> all.flatten.groupMap(_._1)(_._2).map((label, values) => label -> values.toSet)
     ))
 
-/** Labels, and what stands in quotes behind them. */
+/** Labels, and the values in quotes after them. */
 private object Labels:
   private val Label = """(\w+)\s*(?:=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"""".r
 

@@ -7,7 +7,7 @@ import org.snakeyaml.engine.v2.api.{Load, LoadSettings}
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** The dashboards and the alerts of the chart, and what they ask Prometheus. */
+/** The chart's dashboards and alerts, and their Prometheus expressions. */
 private[standalone] object Monitoring:
   private val directory =
     Path.of(sys.props("user.dir")).resolveSibling("deploy").resolve("k8s/burst/monitoring")
@@ -16,7 +16,7 @@ private[standalone] object Monitoring:
     val files = Using.resource(Files.list(directory.resolve("dashboards")))(_.iterator.asScala.toVector)
     files.sorted.map(file => parse(Files.readString(file)).fold(throw _, identity))
 
-  /** All but the headings of rows. */
+  /** All panels except the headings of rows. */
   def panels(dashboard: Json): Vector[Json] =
     elements(dashboard.hcursor.downField("panels")).filterNot(text(_, "type") == "row")
 
@@ -63,7 +63,7 @@ private[standalone] object Monitoring:
   private def text(json: Json, field: String): String =
     json.hcursor.get[String](field).fold(throw _, identity)
 
-  /** Of YAML that has only these. */
+  /** Converts YAML that has only these types. */
   private def json(value: Any): Json = value match
     case fields: java.util.Map[?, ?] =>
       Json.fromFields(fields.asScala.map((name, field) => name.toString -> json(field)))

@@ -14,7 +14,7 @@ class MonitoringSuite extends FunSuite:
   private def faults(text: String, shown: String*): Vector[String] =
     Expression("x", text, shown.toSet).faults(exported).map(_.stripPrefix("x: "))
 
-  test("what is exported may be asked for, in any way"):
+  test("exported metrics can be queried in any form"):
     for text <- Seq(
         """max by (state) (packs{state=~"warm|cold",job="j"} offset 5m) / on() group_left () (slots > 1e9)""",
         """histogram_quantile(0.95, sum by(le, kind)(rate(times_seconds_bucket{kind="a b\"}c"}[$__rate_interval])))""",
@@ -24,7 +24,7 @@ class MonitoringSuite extends FunSuite:
     assertEquals(faults("sum by (state, instance) (packs)", "state", "instance"), Vector.empty)
     assertEquals(faults("packs", "state", "instance"), Vector.empty)
 
-  test("a metric, a label or a value that is not exported is told of"):
+  test("a metric, a label or a value that is not exported is reported"):
     assertEquals(faults("sum(rate(pcks[5m])) / slots"), Vector("pcks is not exported"))
     assertEquals(faults("slots and pcks"), Vector("pcks is not exported"))
     assertEquals(faults("""slots{state="warm"}"""), Vector("slots has no label state"))
@@ -33,13 +33,13 @@ class MonitoringSuite extends FunSuite:
     assertEquals(faults("max by (instance) (packs)", "state"), Vector("there is no state to show"))
     assertEquals(faults("slots", "state"), Vector("there is no state to show"))
 
-  test("dashboards and their panels have ids of their own; each panel says what it shows, and in which unit"):
+  test("dashboards and panels have unique ids, and each panel has a description and a unit"):
     val dashboards = Monitoring.dashboards
     assert(dashboards.nonEmpty)
     val names = dashboards.map(_.hcursor.get[String]("uid").fold(throw _, identity))
     assertEquals(names.distinct, names)
     for (dashboard, name) <- dashboards.zip(names) do
-      // Grafana gives it one.
+      // Grafana assigns one.
       assertEquals(dashboard.hcursor.get[Option[Int]]("id"), Right(None), name)
       val panels = Monitoring.panels(dashboard).map(_.hcursor)
       val ids = panels.map(_.get[Int]("id").fold(throw _, identity))

@@ -5,12 +5,12 @@ import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition.slices
 import munit.FunSuite
 import scala.concurrent.duration.{Duration, DurationInt}
 
-/** Which packages know which others; Maven's modules hold the arrows between them. */
+/** Dependencies between packages; Maven's modules enforce those between modules. */
 class PackagesSuite extends FunSuite:
-  /** It reads all classes, the libraries' too where ours name them. */
+  /** The test reads all classes, including library classes that ours refer to. */
   override val munitTimeout: Duration = 5.minutes
 
-  test("no two packages know each other, by whatever way round"):
+  test("no packages depend on each other in a cycle"):
     val classes = ClassFileImporter()
       .withImportOption(ImportOption.DoNotIncludeTests())
       .importPackages("burst")

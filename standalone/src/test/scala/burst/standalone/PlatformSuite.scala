@@ -17,7 +17,7 @@ class PlatformSuite extends munit.FunSuite:
   override def munitTimeout = 5.minutes
   private val scratch = Files.createTempDirectory("standalone")
 
-  /** Says what it is; nothing more of a runtime is needed here. */
+  /** A script that describes itself; nothing more of a runtime is needed here. */
   private val runtime =
     val file = scratch.resolve("burst-runtime")
     val description =
@@ -62,7 +62,7 @@ class PlatformSuite extends munit.FunSuite:
       key -> value
     }.toMap
 
-  test("a platform is ready when its API answers and its invoker is there; its data outlives it"):
+  test("a platform is ready when its API answers and its invoker is up, and its data outlives it"):
     val own = settings(scratch.resolve("one"))
     val first = start(own)
     val before = properties(own)
@@ -96,13 +96,13 @@ class PlatformSuite extends munit.FunSuite:
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 200)
     finally stop(second)
 
-  test("what dashboards and alerts ask for is what a platform exports"):
+  test("a platform exports the metrics that dashboards and alerts use"):
     val own = settings(scratch.resolve("watched"))
     val running = start(own)
     try
       assertEquals(get(running._2, "/ping", properties(own)("AUTH")).statusCode, 200)
       val plain = get(running._2, "/metrics", properties(own)("AUTH")).body
-      // What is told by namespace begins with a first flare, for which there is no runtime here.
+      // Metrics by namespace begin with a first flare, for which no runtime exists here.
       val named = MetricsRegistry()
       val few = MetricsSettings(byNamespace = true, namespaces = 1, definitions = 1)
       val _ = FlareMetrics(named, few).of(DefinitionRef("a", "b", "0.0.1", PackageId.of(Array[Byte](1))))
@@ -112,7 +112,7 @@ class PlatformSuite extends munit.FunSuite:
       assertEquals(asked.flatMap(_.faults(exported)), Vector.empty)
     finally stop(running)
 
-  test("lost credentials are made anew for the owner of the data"):
+  test("lost credentials are created again for the owner of the data"):
     val own = settings(scratch.resolve("two"))
     stop(start(own))
     Files.delete(own.data.resolve("properties"))
@@ -120,7 +120,7 @@ class PlatformSuite extends munit.FunSuite:
     try assertEquals(get(again._2, "/api/v1/namespaces/_/bursts", properties(own)("AUTH")).statusCode, 200)
     finally stop(again)
 
-  test("a key of guest's that the administrator replaced or revoked is left as it is"):
+  test("guest's key is left alone if the administrator replaced or revoked it"):
     val own = settings(scratch.resolve("administered"))
     val first = start(own)
     val before = properties(own)
@@ -133,11 +133,11 @@ class PlatformSuite extends munit.FunSuite:
     try
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", auth).statusCode, 200)
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 401)
-      assertEquals(properties(own).get("AUTH"), None, "no key that is refused")
+      assertEquals(properties(own).get("AUTH"), None, "a refused key is not written")
       assertEquals(get(second._2, admin, properties(own)("ADMIN_AUTH")).statusCode, 200)
       assertEquals(send(second._2, "DELETE", admin, before("ADMIN_AUTH"), "").statusCode, 200)
     finally stop(second)
-    // Neither with the properties as they are nor without them.
+    // Neither with the existing properties nor without them.
     for _ <- 1 to 2 do
       val again = start(own)
       try
@@ -147,7 +147,7 @@ class PlatformSuite extends munit.FunSuite:
       finally stop(again)
       Files.delete(own.data.resolve("properties"))
 
-  test("with a new database under the old properties guest has a key again"):
+  test("with a new database and old properties guest gets a key again"):
     val own = settings(scratch.resolve("emptied"))
     stop(start(own))
     val database = Files.walk(own.data.resolve("controller")).sorted(java.util.Comparator.reverseOrder)
@@ -156,7 +156,7 @@ class PlatformSuite extends munit.FunSuite:
     try assertEquals(get(again._2, "/api/v1/namespaces/_/bursts", properties(own)("AUTH")).statusCode, 200)
     finally stop(again)
 
-  test("a platform that cannot start says why and lets go of everything"):
+  test("a platform that cannot start reports the reason and releases everything"):
     val own = settings(scratch.resolve("three"), "burst.invoker.driver = jail")
     intercept[SetupException](start(own))
     stop(start(settings(scratch.resolve("three"))))
@@ -172,7 +172,7 @@ class PlatformSuite extends munit.FunSuite:
     assertEquals(config.getString("burst.backends.\"a.b\".uri"), "redis://i")
     assertEquals(config.getString("burst.default-backend"), "a.b")
 
-  test("backends may be called as they were before, which the names of now go before"):
+  test("former names of the backend settings still work, and present names override them"):
     val before = """burst.scheduler {
       backends { old { kind = redis-list, uri = "redis://h" }, s3 = "s3://h" }
       default-backend = old
@@ -192,15 +192,15 @@ class PlatformSuite extends munit.FunSuite:
       burst.backends { cache { kind = redis-list, uri = "redis://i" }, direct { kind = redis-list, uri = "redis://j" } }"""
     val last = settings(scratch.resolve("six"), twice).config.getConfig("burst.backends")
     assertEquals(last.getString("cache.uri"), "redis://i")
-    assert(!last.hasPath("cache.shared-credentials"), "what the former entry says is not the latter's")
+    assert(!last.hasPath("cache.shared-credentials"), "the former entry adds nothing to the present one")
     assertEquals(last.getString("direct.kind"), "redis-list")
-    assert(!last.hasPath("direct.keeps-nothing"), "it is cleaned up after as any other of its kind")
+    assert(!last.hasPath("direct.keeps-nothing"), "it is cleaned up after like any other of its kind")
     val wrong = """burst.scheduler.backends.cache { kind = redis-list, url = "redis://h" }"""
     val told = intercept[SetupException](settings(scratch.resolve("six"), wrong): Unit).getMessage
     assert(told.contains("burst.scheduler.backends.cache.url"), told)
     assertEquals(both.getString("burst.default-backend"), "redis-list")
 
-  test("what is set must be there, and of its kind"):
+  test("settings must exist and have the right type"):
     def told(more: String): String =
       intercept[SetupException](settings(scratch.resolve("five"), more): Unit).getMessage
     assert(told("burst.limts.burst-size = 5").contains("burst.limits.burst-size"))
@@ -212,7 +212,7 @@ class PlatformSuite extends munit.FunSuite:
     assert(unknown.contains("kind is 'redis'") && !unknown.contains("hidden"), unknown)
     assert(told("""burst.backends.s3 { url = "s3://h" }""").contains("burst.backends.s3.url"))
 
-  test("without settings the modules keep their data below ours, and direct is the default"):
+  test("by default the modules store their data below the platform's, and the backend is direct"):
     val config = settings(Path.of("/x")).config
     assertEquals(config.getString("burst.store.directory"), "/x/controller")
     assertEquals(config.getString("burst.store.spool"), "/x/controller/spool")

@@ -2,25 +2,25 @@ package burst.controller.action
 
 import burst.controller.definition.EntityName
 
-/** What an action is called: in a package of its namespace, or in none. */
+/** The name of an action: in a package of its namespace, or in none. */
 final case class ActionName(namespace: String, packageName: Option[String], name: String):
-  /** `NAME` or `PACKAGE/NAME`, as its definition is called. */
+  /** `NAME` or `PACKAGE/NAME`, the name of its definition. */
   def path: String = (packageName.toVector :+ name).mkString("/")
 
   /** `/NAMESPACE/[PACKAGE/]NAME`. */
   def qualified: String = s"/$namespace/$path"
 
 object ActionName:
-  /** The namespace of whoever asks. */
+  /** Stands for the caller's namespace. */
   val Own = "_"
 
-  /** A definition's name, as it is stored, in its namespace. */
+  /** Returns the action name for the name that a definition is stored by in its namespace. */
   def of(namespace: String, path: String): ActionName = path.split('/') match
     case Array(packageName, name) => ActionName(namespace, Some(packageName), name)
     case _ => ActionName(namespace, None, path)
 
-  /** `/ns/name`, `/ns/package/name`, or without a namespace `name` and `package/name`, which are the
-    * caller's; nothing when it is no name.
+  /** Parses `/ns/name`, `/ns/package/name`, or without a namespace `name` and `package/name`, which are the
+    * caller's; returns none if it is no name.
     */
   def parse(text: String, caller: String): Option[ActionName] =
     val parts = text.stripPrefix("/").split("/", -1).toVector

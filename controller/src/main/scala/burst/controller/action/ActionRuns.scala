@@ -12,16 +12,16 @@ import scala.concurrent.duration.{Deadline, Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
-/** A call on its way.
+/** A call in progress.
   *
   * @param component
   *   whether a sequence makes it
   * @param counted
-  *   whether it has been counted among those of its minute
+  *   whether it has been counted towards the calls of its minute
   * @param submission
-  *   where its client may ask for it again
+  *   set if its client may repeat the request
   * @param isWaitedFor
-  *   whether its client learns nothing of it before its end, or until a while has passed
+  *   whether its client receives nothing before the call has ended, or until a while has passed
   */
 private[action] final case class Call(
     caller: Identity,
@@ -35,7 +35,7 @@ private[action] final case class Call(
     isWaitedFor: Boolean = false
 )
 
-/** An invocation that has been stored; `ended` waits for its end for so long at most. */
+/** An invocation that has been stored; `ended` waits for its end, at most for the given time. */
 final case class Begun(id: FlareId, ended: FiniteDuration => Future[Option[ActivationRecord]])
 
 /** Runs actions that are programs: each call a flare of one worker. */
@@ -53,7 +53,7 @@ private[action] final class ActionRuns(
 )(using ExecutionContext):
   import ActionRuns.*
 
-  /** Also a part of a sequence, whose payload nobody has looked at before. */
+  /** Begins a call, which may be a part of a sequence, whose payload nobody has checked before. */
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
     builtIns.of(call) match
       case _ if isTooLarge(call) =>
@@ -68,7 +68,7 @@ private[action] final class ActionRuns(
       case Left(refusal) => Future.successful(Left(refusal))
       case Right(wanted) => submit(call, wanted, Tries)
 
-  /** What is refused was no flare. */
+  /** Counts a call, unless it is refused. */
   def counting[A](call: Call)(
       work: => Future[Either[InvocationRefusal, A]]
   ): Future[Either[InvocationRefusal, A]] =
@@ -84,14 +84,14 @@ private[action] final class ActionRuns(
 
   private def isTooLarge(call: Call): Boolean = call.payload.length > MostPayload
 
-  /** Why a call is not begun, whatever the action is. What a sequence gives its parts may name their final
-    * parameters, as with OpenWhisk.
+  /** Returns why a call is not begun, whatever its action, if so. Only for direct calls: a sequence's
+    * payloads for its parts may set their final parameters, as with OpenWhisk.
     */
   def problem(call: Call): Option[InvocationRefusal] =
     if isTooLarge(call) then Some(InvocationRefusal.PayloadTooLarge(MostPayload))
     else overridden(call.action, Iterator(call.payload), pieces).map(InvocationRefusal.FinalParameter(_))
 
-  /** How long it is waited for counts from when it was asked for. */
+  /** The time to wait for the end counts from when the call was requested. */
   private def begun(seen: FlareView, asked: Deadline): Begun =
     val id = seen.flare.id
     def ended(seen: FlareView, deadline: Deadline) = seen match
@@ -137,7 +137,7 @@ private[action] final class ActionRuns(
       .fields(call.caller, call.action, call.origin.transaction)
       .copy(cause = call.cause, component = call.component)
 
-  /** What was read of the action may be no more by the time that the flare is stored: it is read again. */
+  /** Submits the flare; if its package was removed before the flare was stored, the action is read again. */
   private def submit(
       call: Call,
       wanted: FlareRequest,
@@ -156,11 +156,13 @@ private[action] final class ActionRuns(
         case answer => Future.successful(answer.left.map(InvocationRefusal.Refused(_)))
 
 object ActionRuns:
-  /** Bytes of a call's payload. */
+  /** The most bytes of a call's payload. */
   val MostPayload: Int = 1024 * 1024
   private val Tries = 10
 
-  /** A parameter that is final, as all of such an action are, and is given another value by one of these. */
+  /** Returns a final parameter to which one of the inputs gives another value, if there is one. All
+    * parameters of an action annotated as final are final.
+    */
   def overridden(action: Action, inputs: => Iterator[JsonText], pieces: JsonPieces): Option[String] =
     if !isTruthy(action.annotations, "final") then None
     else
@@ -168,7 +170,7 @@ object ActionRuns:
         inputs.flatMap(input => pieces.members(input.bytes, Int.MaxValue - 1).getOrElse(Vector.empty))
       named.map(_._1).find(name => action.parameters(name).exists(!_.isNull))
 
-  /** As OpenWhisk reads annotations. */
+  /** Reads an annotation as a boolean, as OpenWhisk does. */
   def isTruthy(annotations: JsonObject, name: String): Boolean =
     annotations(name).exists: value =>
       value.fold(
@@ -180,7 +182,7 @@ object ActionRuns:
         _ => true
       )
 
-/** The flare of an invocation. */
+/** Makes the flare of an invocation. */
 object FlareInvocation:
   def fields(caller: Identity, action: Action, transaction: String): ActivationFields =
     val target = action.target
@@ -209,7 +211,7 @@ object FlareInvocation:
   ): FlareRequest =
     val definition = action.definition
     FlareRequest(
-      // Packs are the caller's, and never another's.
+      // Packs belong to the caller, and to nobody else.
       definition.ref.copy(namespace = caller.namespace),
       size,
       inputs,

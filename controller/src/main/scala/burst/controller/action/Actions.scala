@@ -8,11 +8,11 @@ import io.circe.JsonObject
 /** An action as a caller reaches it.
   *
   * @param name
-  *   what it was asked for by: through a binding, that of the binding
+  *   the name it was requested by: through a binding, one in the binding
   * @param definition
-  *   what runs; through a binding, that of the package which it binds
+  *   the definition that runs; through a binding, one of the package that it binds
   * @param parameters
-  *   of package, binding and action, each over those before, but not those for the start
+  *   those of package, binding and action, each overriding the ones before, without those for the start
   * @param initParameters
   *   those for the start of the program
   */
@@ -22,28 +22,30 @@ final case class Action(
     parameters: JsonObject,
     initParameters: JsonObject
 ):
-  /** The action itself, wherever it is. */
+  /** The name of the action itself, wherever it is. */
   def target: ActionName = ActionName.of(definition.namespace, definition.name)
 
   def annotations: JsonObject = definition.action.annotations
 
-  /** The parameters as they are put under what is given. */
+  /** The parameters as defaults for a payload. */
   lazy val defaults: Defaults = Defaults.of(parameters)
 
-  /** Bytes by which they make a call larger; a sequence has none. */
+  /** How many bytes they add to a call; a sequence has none. */
   def growth: Int = if Composition.isSequence(this) then 0 else defaults.length
 
-/** Why a caller does not reach an action. */
+/** Why a caller cannot reach an action. */
 enum ActionProblem:
   case NoSuchAction(name: ActionName)
   case NoSuchPackage(name: String)
 
-  /** In somebody else's namespace, and not in a published package. */
+  /** It is in another namespace, and not in a published package. */
   case NotEntitled
 
 trait Actions:
-  /** The action that a caller may invoke by this name: one of his own, or of a published package. Blocks. */
+  /** Returns the action that a caller may invoke by this name: one of its own, or of a published package.
+    * Blocks.
+    */
   def find(caller: Identity, name: ActionName): Either[ActionProblem, Action]
 
-  /** Whoever asks: for web actions, which run as their owner. Blocks. */
+  /** Returns an action whoever the caller is: for web actions, which run as their owner. Blocks. */
   def find(name: ActionName): Either[ActionProblem, Action]

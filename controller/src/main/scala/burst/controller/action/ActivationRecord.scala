@@ -6,7 +6,7 @@ import io.circe.syntax.*
 import io.circe.{jawn, Codec, Decoder, Encoder, Json, JsonObject}
 import scala.concurrent.duration.FiniteDuration
 
-/** All of an [[Activation]] but its result and its logs, which may be large. Times are whole milliseconds. */
+/** An [[Activation]] without its result and its logs, which may be large. Times are whole milliseconds. */
 final case class ActivationHead(
     id: FlareId,
     namespace: String,
@@ -22,14 +22,14 @@ final case class ActivationHead(
 )
 
 object ActivationHead:
-  /** A time as records have it. */
+  /** Truncates a time to milliseconds, as in records. */
   def inMillis(at: Timestamp): Timestamp = Timestamp.ofMillis(at.millis)
   def now(): Timestamp = inMillis(Timestamp.now())
 
   private given Codec[Timestamp] =
     Codec.from(Decoder.decodeLong.map(Timestamp.ofMillis), Encoder.encodeLong.contramap(_.millis))
 
-  /** Of records that are there, which are to be read whatever they have. */
+  /** For stored records, which must be readable whatever they contain. */
   private given Codec[FiniteDuration] = Codec.from(
     Decoder.decodeLong.map(Timestamp.ofMillis(_) - Timestamp.Epoch),
     Encoder.encodeLong.contramap(_.toMillis)
@@ -40,8 +40,7 @@ object ActivationHead:
   )
   given Codec.AsObject[ActivationHead] = Codec.AsObject.derived
 
-/** An [[Activation]] whose result is the text it came as: it may have a MiB, and mostly nobody looks into it.
-  */
+/** An [[Activation]] whose result is text as it came: it may have a MiB, and is rarely parsed. */
 final case class ActivationRecord(
     head: ActivationHead,
     result: JsonText,
@@ -50,16 +49,16 @@ final case class ActivationRecord(
   export head.{annotations, duration, id, status}
 
   def activation: Activation =
-    // It was JSON when it came.
+    // It was valid JSON when it came.
     Activation(head, jawn.parseByteBuffer(result.bytes.asByteBuffer).getOrElse(Json.Null), logs)
 
 object ActivationRecord:
   def of(activation: Activation): ActivationRecord =
     ActivationRecord(activation.head, JsonText.of(activation.result), activation.logs)
 
-/** How a record that is no flare is stored. */
+/** The stored form of a record that is not of a flare. */
 private[action] object RecordFields:
-  /** As it reads while it goes on: nobody sees that unless its controller ends. */
+  /** Returns the record as it is stored while the call runs: nobody sees that unless its controller ends. */
   def begun(id: FlareId, call: Call, kind: String, more: (String, Json)*): ActivationHead =
     val fields = FlareInvocation.fields(call.caller, call.action, call.origin.transaction)
     ActivationHead(

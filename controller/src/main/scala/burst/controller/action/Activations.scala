@@ -16,7 +16,7 @@ final class Activations(
 ):
   import Activations.*
 
-  /** No burst's. */
+  /** Finds a record that is not of a burst. */
   def find(namespace: String, id: FlareId): Option[ActivationRecord] =
     store.find(namespace, id).filterNot(found => burst(found).isDefined).map(record)
 
@@ -36,18 +36,18 @@ final class Activations(
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[ActivationHead] =
     store.list(namespace, filter, limit, skip).map(found => record(found).head)
 
-  /** Those in the list, of which no outputs have to be read. */
+  /** Returns the ids of the records in the list, without reading outputs. */
   def ids(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[FlareId] =
     store.list(namespace, filter, limit, skip).map(_.id)
 
   def count(namespace: String, filter: ActivationFilter): Long = store.count(namespace, filter)
 
-  /** Of a flare of one worker that has ended. */
+  /** Returns the record of a flare of one worker that has ended. */
   def of(flare: Flare): Option[ActivationRecord] =
     flare.request.activation.flatMap: _ =>
       of(flare, results.results(flare.id, 0, 1).headOption.flatMap(_.output))
 
-  /** With this output; an inline one is not looked for anywhere. */
+  /** Returns the record with this output; if it is inline, nothing is read. */
   def of(flare: Flare, output: Option[Output]): Option[ActivationRecord] =
     flare.request.activation.map: fields =>
       val run = RunResult.of(flare, text(flare.id, output), pieces)
@@ -74,7 +74,7 @@ final class Activations(
     flare.error.fold(RunResult(ActivationStatus.Success, JsonText("[]")))(RunResult.failed(flare, _))
 
   private def ofOne(found: StoredActivation, flare: Flare): RunResult =
-    // In a list, an output that is not there has no error.
+    // In a list, a missing output has no error.
     val output = found.output.fold(RunOutput.Text(JsonText.EmptyObject))(_ => text(found.id, found.output))
     RunResult.of(flare, output, pieces)
 

@@ -3,26 +3,26 @@ package burst.controller.action
 import io.circe.Json
 import scala.concurrent.Future
 
-/** An action of the platform's own that the controller runs itself: it needs no machine, and no place among
-  * flares.
+/** An action of the platform that the controller runs itself: it needs no machine, and no place in the queue.
   */
 trait BuiltIn:
-  /** What it comes to, as any action's result: with a field `error` where it failed. It ends soon, and bounds
-    * its own waits.
+  /** Returns the result, in the form of any action's: with a field `error` if it failed. It completes soon,
+    * and bounds its own waits.
     */
   def run(invocation: Invocation): Future[Json]
 
-/** Code that invokes actions asks here first, and records what was run here as any other invocation.
+/** The built-in actions. Code that invokes actions looks here first, and records what it runs as any other
+  * invocation.
   *
   * @param all
-  *   by `PACKAGE/NAME`
+  *   the actions by `PACKAGE/NAME`
   */
 final class BuiltIns(all: Map[String, BuiltIn]):
   def of(action: Action): Option[BuiltIn] =
     Option.when(action.target.namespace == BuiltIns.Namespace)(action.target.path).flatMap(all.get)
 
 object BuiltIns:
-  /** Whose packages they are in. Nobody has a key to it. */
+  /** The namespace of their packages. Nobody has a key to it. */
   val Namespace = "whisk.system"
 
   /** The kind of their definitions. */

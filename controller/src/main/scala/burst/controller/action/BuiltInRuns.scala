@@ -8,7 +8,7 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Runs what the controller itself runs, and records it as any other invocation. */
+/** Runs built-in actions, and records them as any other invocation. */
 private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(using
     ExecutionContext,
     Scheduler
@@ -28,7 +28,7 @@ private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(us
         .recover:
           case NonFatal(cause) =>
             log.error(s"${call.action.target.qualified} failed unexpectedly", cause)
-            // The database, say: nothing that the caller could mend.
+            // The database may have failed: nothing that the caller could fix.
             RunResult.error(ActivationStatus.InternalError, "The platform failed to run the action.")
         .flatMap: run =>
           val end = ActivationHead.now()

@@ -9,7 +9,7 @@ import io.circe.Json
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, FiniteDuration}
 
-/** What an invocation of several actions has come to so far. */
+/** The progress of an invocation of several actions. */
 private[action] final case class Progress(
     components: Vector[FlareId] = Vector.empty,
     duration: FiniteDuration = Duration.Zero,
@@ -23,19 +23,17 @@ private[action] final case class Progress(
       (memory ++ used).maxOption
     )
 
-/** How it ended. */
+/** How a composition ended. */
 private[action] final case class Composed(run: RunResult, progress: Progress)
 
-/** What a whole nesting of invocations has used up. One thing of it is done at a time.
-  *
-  * @param prepaid
-  *   whether its first flare has been counted
-  */
+/** What a whole tree of nested invocations has used up. Only one of its actions runs at a time. */
 private[action] final class Spent(var prepaid: Boolean):
   private var actions = 0
   private var conductors = 0
 
-  /** Whether one more action may run, or sequence begin: those that have no action would never end. */
+  /** Counts one more action, or nested sequence, and returns whether it may run: sequences count as well, as
+    * those without actions could nest endlessly.
+    */
   def action(): Boolean =
     actions += 1
     actions <= MostComponents
@@ -46,14 +44,14 @@ private[action] final class Spent(var prepaid: Boolean):
 
   def isFull: Boolean = actions >= MostComponents
 
-  /** Whether what begins now has been counted. */
+  /** Whether the call that begins now has been counted already. */
   def isCounted(): Boolean =
     val first = prepaid
     prepaid = false
     first
 
 private[controller] object Composition:
-  /** Actions that a sequence or a conductor may run, with all that these run. */
+  /** The most actions that a sequence or a conductor may run, including those that these run in turn. */
   val MostComponents: Int = Sequences.Most
   val MostConductorRuns: Int = 2 * MostComponents + 1
 
@@ -86,17 +84,17 @@ private[controller] object Composition:
       composed.progress.components.map(_.value)
     )
 
-/** What a conductor says is to come next. */
+/** What a conductor requests next. */
 private[action] enum Direction:
-  /** Nothing: this is the result of all. */
+  /** Nothing: this is the final result. */
   case End(result: JsonText)
 
-  /** An action, by its name or what stands in its place. */
+  /** An action, by its name, or the JSON that was sent instead of a name. */
   case Next(name: Either[JsonText, String], params: JsonText, state: Option[JsonText])
 
 private[action] object Direction:
   /** @param members
-    *   of the conductor's result, which was `whole`
+    *   the members of the conductor's result, which was `whole`
     */
   def of(
       members: Vector[(String, JsonText)],
@@ -111,7 +109,7 @@ private[action] object Direction:
         val state = member("state").map(boxed("state", _))
         Next(string(name).toRight(name), params.getOrElse(JsonText.EmptyObject), state)
 
-  /** What is no object, as a member of one. */
+  /** Wraps a value that is no object into an object with one member. */
   def boxed(name: String, value: JsonText): JsonText =
     if JsonPieces.first(value) == '{' then value
     else

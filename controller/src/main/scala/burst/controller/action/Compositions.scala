@@ -13,13 +13,13 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.control.NonFatal
 
-/** Sequences and conductors: several actions, one after the other. What they have come to is known here while
-  * they go on; should this controller end, their record says so ([[Records]]).
+/** Sequences and conductors: several actions, one after the other. Their progress is known only here while
+  * they run; if this controller ends, their record says so ([[Records]]).
   *
   * @param patience
-  *   how long an action may take beyond its time-out, to be placed, started and ended
+  *   how long an action may take beyond its timeout, to be placed, started and ended
   * @param retry
-  *   what was accepted goes on though the store fails for a moment
+  *   lets an accepted call continue although the store fails for a moment
   */
 private[action] final class Compositions(
     runs: ActionRuns,
@@ -35,7 +35,7 @@ private[action] final class Compositions(
 
   private val entitlement = Entitlement(actions)
 
-  /** How many go on, by namespace. */
+  /** How many are running, by namespace. */
   private val underWay = ConcurrentHashMap[String, Int]()
 
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
@@ -52,8 +52,8 @@ private[action] final class Compositions(
         case _ => leave(namespace)
       begun.map(_.map(_.begun))
 
-  /** A component of a sequence that its caller may not invoke. What cannot be read for a moment is read again
-    * when its turn comes, and looked at then.
+  /** Returns a component of a sequence that its caller may not invoke, if there is one. What cannot be read
+    * at the moment is read and checked when its turn comes.
     */
   private def lacking(call: Call): Future[Option[ActionName]] =
     if !isSequence(call.action) then Future.successful(None)
@@ -65,7 +65,7 @@ private[action] final class Compositions(
   private def leave(namespace: String): Unit =
     val _ = underWay.computeIfPresent(namespace, (_, n) => n - 1)
 
-  /** Something that goes on. */
+  /** A running composition. */
   private final class Whole(id: FlareId, val end: Future[ActivationRecord]):
     def begun: Begun = Begun(id, limit => within(limit)(end))
 
@@ -85,7 +85,7 @@ private[action] final class Compositions(
             Progress()
           )
         else conduct(call, id, spent, call.payload, None, Progress())
-      // Its payload may be large, and is needed no more.
+      // The payload may be large, and is no longer needed.
       val rest = call.copy(payload = JsonText.EmptyObject)
       val ended = composed
         .recover:
@@ -145,12 +145,12 @@ private[action] final class Compositions(
   private def part(call: Call, id: FlareId, action: Action, payload: JsonText): Call =
     Call(call.caller, action, payload, call.origin, Some(id), component = true)
 
-  /** A part of something, to its end. */
+  /** Runs a part of a composition to its end. */
   private def run(call: Call, spent: Spent): Future[Either[RunResult, ActivationRecord]] =
     if isComposition(call.action) then start(call, spent).flatMap(_.end).map(Right(_))
     else program(call, spent)
 
-  /** A program, also that of a conductor. */
+  /** Runs a program, possibly that of a conductor. */
   private def program(call: Call, spent: Spent): Future[Either[RunResult, ActivationRecord]] =
     runs.begin(call.copy(counted = spent.isCounted())).flatMap:
       case Left(refusal) => Future.successful(Left(refused(refusal)))
@@ -214,7 +214,7 @@ private[action] final class Compositions(
   private def string(text: JsonText): Option[String] =
     jawn.parseByteBuffer(text.bytes.asByteBuffer).toOption.flatMap(_.asString)
 
-  /** Faults in what it asks for come back to the conductor. */
+  /** Runs the action that a conductor requests. Errors in the request are returned to the conductor. */
   private def directed(
       call: Call,
       id: FlareId,
@@ -242,7 +242,7 @@ private[action] final class Compositions(
             fault(s"Failed to resolve action with name \"${name.qualified}\" during composition.")
           case Right(action) =>
             val _ = spent.action()
-            // As bytes of their own, or the whole of what the conductor said would stay in memory.
+            // Copied, or the conductor's whole result would stay in memory.
             val state = next.state.map(own)
             val params = own(next.params)
             keeping(call.caller.namespace, state)(run(part(call, id, action, params), spent)).flatMap:
@@ -254,7 +254,7 @@ private[action] final class Compositions(
 
   private def own(text: JsonText): JsonText = JsonText(text.bytes.compact)
 
-  /** Works while a state is kept, if there is room for it. */
+  /** Runs work while a state is held in memory, if there is room for it. */
   private def keeping[A](namespace: String, state: Option[JsonText])(
       work: => Future[Either[RunResult, A]]
   ): Future[Either[RunResult, A]] =
@@ -262,10 +262,10 @@ private[action] final class Compositions(
     states.take(namespace, bytes) match
       case Some(problem) => Future.successful(Left(problem))
       case None =>
-        // Begun within a future, so that nothing stays set aside when it throws.
+        // Starts inside a future, so that nothing stays reserved if it throws.
         Future.unit.flatMap(_ => work).andThen { case _ => states.giveBack(namespace, bytes) }
 
-  /** What a conductor is given: the state over the payload. */
+  /** Returns a conductor's input: the state over the payload. */
   private def merged(payload: JsonText, state: Option[JsonText]): JsonText =
     state.fold(payload): own =>
       pieces.members(Direction.boxed("value", payload).bytes, RunResult.MostBytes) match
@@ -275,18 +275,18 @@ private[action] final class Compositions(
 private object Compositions:
   private val log = LoggerFactory.getLogger(classOf[Compositions])
 
-  /** Sequences and conductors of a namespace that may go on in a controller. */
+  /** The most sequences and conductors of a namespace that may run in a controller. */
   val MostAtOnce = 1000
 
-  /** Characters of what is no name. */
+  /** How many characters of an invalid name are shown. */
   val MostShown = 200
 
   val TooLong = "Too many actions in the composition."
 
-  /** Of an action that names no time-out. */
+  /** The timeout of an action that sets none. */
   val Duration: FiniteDuration = 15.minutes
 
-  /** What comes of it, unless it takes longer. */
+  /** Returns the result of work, or none if it takes longer than `limit`. */
   def within[A](limit: FiniteDuration)(work: Future[A])(using
       scheduler: Scheduler,
       ec: ExecutionContext

@@ -3,10 +3,10 @@ package burst.controller.action
 import burst.controller.store.Identity
 import scala.annotation.tailrec
 
-/** Whether a caller may invoke all that a sequence runs. */
+/** Checks whether a caller may invoke everything that a sequence runs. */
 private[action] final class Entitlement(actions: Actions):
-  /** A component that he may not invoke, of the sequence or of those in it. One that is not there shows when
-    * its turn comes. Blocks.
+  /** Returns a component that the caller may not invoke, of the sequence or of sequences in it. A missing one
+    * is noticed when its turn comes. Blocks.
     */
   def lacking(caller: Identity, sequence: Action): Option[ActionName] =
     @tailrec
@@ -18,7 +18,7 @@ private[action] final class Entitlement(actions: Actions):
             first(components(caller, action) ++ names.tail, left - 1)
           case _ => first(names.tail, left - 1)
       case _ => None
-    // What comes after so many never runs, also in a circle of sequences.
+    // Components beyond this number never run, even in a cycle of sequences.
     first(components(caller, sequence), Composition.MostComponents)
 
   private def components(caller: Identity, sequence: Action): Vector[ActionName] =

@@ -11,7 +11,7 @@ import org.apache.pekko.actor.typed.Scheduler
 import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** [[Invocations]] by the scheduler of flares. */
+/** [[Invocations]] that run as flares of the scheduler. */
 final class FlareInvocations(
     service: FlareService,
     actions: Actions,
@@ -58,11 +58,11 @@ final class FlareInvocations(
         limit.fold(Future.successful(None))(begun.ended(_)).map: ended =>
           Right(ended.fold(Invoked.Running(begun.id))(record => Invoked.Ended(record.activation)))
 
-  /** As [[invoke]], of texts that nobody needs to look into. Returns once it is stored, or, of one that is
-    * waited for, will be soon.
+  /** Does the same as [[invoke]] with a payload that need not be parsed. Completes once the invocation is
+    * stored or, for one that is waited for, is about to be.
     *
     * @param payload
-    *   an object or an array, not nested too deep
+    *   an object or an array, not nested too deeply
     */
   def begin(
       caller: Identity,
@@ -82,7 +82,9 @@ final class FlareInvocations(
     begun.recover:
       case _: AlreadySubmitted => Left(InvocationRefusal.Refused(Refusal.AlreadySubmitted))
 
-  /** What was begun before, maybe by another controller: its record is looked for until it is there. */
+  /** Returns an invocation that was begun before, possibly by another controller: its record is polled until
+    * it exists.
+    */
   def begun(caller: Identity, id: FlareId): Begun =
     Begun(id, limit => ended(caller, id, limit.fromNow, Pause.First))
 
@@ -97,12 +99,12 @@ final class FlareInvocations(
         Pause.before(pause)(ended(caller, id, deadline, Pause.next(pause)))
       case found => Future.successful(found)
 
-  /** Whether a caller that waits for that long hears nothing before it is stored. */
+  /** Whether a caller that waits this long receives nothing before the invocation is stored. */
   def waits(limit: Option[FiniteDuration]): Boolean = limit.exists(_ >= FlareInvocations.Soon)
 
   def record(activation: Activation): Future[Unit] =
     records.add(ActivationRecord.of(activation), FlareRecord.name(activation.name))
 
 object FlareInvocations:
-  /** By then what runs is stored. */
+  /** By then a running invocation is stored. */
   private val Soon: FiniteDuration = 5.seconds

@@ -7,7 +7,7 @@ import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import scala.concurrent.duration.Duration
 
-/** What the flare of an invocation is to OpenWhisk's clients. Pure. */
+/** The flare of an invocation as OpenWhisk's clients see it. Pure. */
 private[action] object FlareRecord:
   def head(id: FlareId, flare: Flare, fields: ActivationFields, status: ActivationStatus): ActivationHead =
     val start = ActivationHead.inMillis(flare.begun)
@@ -26,7 +26,7 @@ private[action] object FlareRecord:
       annotations(flare, fields)
     )
 
-  /** Without namespace and package. */
+  /** Returns the name without namespace and package. */
   def name(path: String): String = path.drop(path.lastIndexOf('/') + 1)
 
   private def annotations(flare: Flare, fields: ActivationFields): JsonObject =
@@ -36,7 +36,7 @@ private[action] object FlareRecord:
       for
         placed <- flare.placed
         up <- ready if initialised
-        // The worker's machine may have another time of day.
+        // The clock of the worker's machine may differ.
         within = flare.ended.fold(up)(up.min)
       yield "initTime" -> (within - placed).max(Duration.Zero).toMillis.asJson
     val limits = Json.obj(

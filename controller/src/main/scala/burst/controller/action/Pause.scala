@@ -6,7 +6,7 @@ import org.apache.pekko.pattern.after
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Between two looks at what another controller may be changing. */
+/** The pauses between polls of what another controller may be changing. */
 object Pause:
   val First: FiniteDuration = 5.millis
   private val Longest = 200.millis

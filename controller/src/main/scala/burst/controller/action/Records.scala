@@ -20,13 +20,13 @@ import scala.jdk.CollectionConverters.*
 import scala.util.Failure
 import scala.util.control.NonFatal
 
-/** Records of what is no flare, and goes on in this controller. Each is stored before it begins, with a lease
-  * that is renewed here: what a controller leaves that dies is ended by another, or by the next.
+/** Records of activities that are not flares and run in this controller. Each is stored before it begins,
+  * with a lease that is renewed here: if the controller dies, another one, or the next, ends its records.
   *
   * @param recordLease
   *   how long a controller may be silent before its records count as abandoned
   * @param retry
-  *   for parts: their maker hears nothing before they are stored, and nobody else would ask for them again
+  *   for parts: their maker receives nothing before they are stored, and nobody else would repeat the request
   */
 final class Records(
     store: ActivationStore,
@@ -40,18 +40,19 @@ final class Records(
 
   private val open = ConcurrentHashMap[FlareId, Ending]()
 
-  /** What could not be stored, and may have been nevertheless (docs/adr/0098). */
+  /** Records whose insert failed, but which may have been stored nevertheless (docs/adr/0098). */
   private val inDoubt = ConcurrentHashMap[FlareId, InDoubt]()
 
-  /** When leases were last renewed here, and since when that has gone well. */
+  /** When leases were last renewed here, and since when all renewals have succeeded. */
   private var renewed = Option.empty[MonotonicTime]
   private var wellSince = MonotonicTime.Zero
 
-  /** Stores it as it is to read should nobody end it, and begins it. Where the store fails, the caller is
-    * told so; should it be stored all the same, it runs later where there is a key by which it is found.
+  /** Stores a record with the content it is to have if nobody ends it, and begins its activity. If the store
+    * fails, the future fails; if the record was stored nevertheless, the activity runs later, provided that
+    * it has a key by which it can be found.
     *
     * @param isPart
-    *   of a sequence
+    *   whether it is a part of a sequence
     */
   def begin[A](head: ActivationHead, path: String, submission: Option[Submission], isPart: Boolean = false)(
       run: => A
@@ -72,7 +73,7 @@ final class Records(
       val _ =
         inDoubt.put(head.id, InDoubt(head, path, run.filter(_ => heldNow < MostHeld), ArrivedWithin.fromNow))
 
-  /** Takes up what turns out to be stored: it runs, or is recorded as what did not. */
+  /** Resolves inserts in doubt that turn out to be stored: the activity runs, or is recorded as not run. */
   private def settle(): Unit =
     val asked = inDoubt.asScala.toVector
     val late = asked.filter(_._2.until.isOverdue()).map(_._1)
@@ -84,12 +85,12 @@ final class Records(
         one.run.foreach(run => Future(run()))
       late.foreach(inDoubt.remove)
 
-  /** How it ended; tried again until it is stored. */
+  /** Records how an activity ended; retried until it is stored. */
   def end(record: ActivationRecord, path: String): Future[Unit] = blocking:
     val known = Option(open.replace(record.id, Ending.Known(record, path)))
     if known.nonEmpty then close(record, path)
 
-  /** What has ended as it is stored. */
+  /** Stores a record that has already ended. */
   def add(record: ActivationRecord, path: String): Future[Unit] = blocking(write(record, path))
 
   private def close(record: ActivationRecord, path: String): Unit =
@@ -102,27 +103,28 @@ final class Records(
     val ended = record.head.end.getOrElse(clock())
     store.close(RecordFields.of(record.head, path), ended, record.result, record.logs)
 
-  /** One round: renews the leases of what goes on here, stores ends that could not be stored before, and ends
-    * what other controllers left. After the database was away, and after this controller's start, the others
-    * first get the time to renew their leases.
+  /** Runs one round: renews the leases of this controller's records, stores ends that could not be stored
+    * before, and ends what other controllers abandoned. After the database was unavailable, and after this
+    * controller's start, the others first get time to renew their leases.
     */
   def round(): Unit =
     val now = elapsed()
     settle()
     if !renewed.exists(now <= _ + recordLease / 2) then wellSince = now
     store.renew(open.keySet.asScala.toVector, recordLease)
-    // While the database takes its time over them the rest is to be renewed.
+    // If the database is slow over these, the leases have to be renewed first.
     def hasTime = elapsed() < now + recordLease / 4
     open.asScala.toVector.foreach:
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
-    // The database is asked in any case: where it fails there is no saying that it was well.
+    // Queries the database in any case: only then is it known to have worked.
     val ended = store.endAbandoned(if now < wellSince + recordLease then LeftFor else Duration.Zero, clock())
     renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
-  /** Rounds, one at a time, at once and several within a lease; what it returns ends them, and what goes on
-    * here, as it does with this controller. A store that is away then does not keep that from its end.
+  /** Runs rounds, one at a time, immediately and several times per lease. The returned function stops them,
+    * and ends the records of this controller's activities, which end with it. It completes even if the store
+    * is unavailable then.
     */
   def start()(using system: ActorSystem[?]): () => Future[Unit] =
     val stop =
@@ -138,13 +140,13 @@ final class Records(
       case (id, Ending.Awaited) => Right(id)
     if left.nonEmpty then
       log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
-      // Their own ends are not recorded from now on: they are recorded as abandoned below.
+      // From now on their own ends are not recorded: they are recorded as abandoned below.
       left.foreach(open.remove)
       store.renew(left, LeftFor * -2)
       val _ = store.endAbandoned(LeftFor, clock())
     known.foreach(close)
 
-  /** Completes when nothing goes on of what does now, after `bound` at the latest. */
+  /** Completes when all activities that run now have ended, or after `bound`. */
   def idle(bound: FiniteDuration): Future[Unit] =
     gone(open.asScala.collect { case (id, Ending.Awaited) => id }.toVector, bound)
 
@@ -154,23 +156,23 @@ final class Records(
     else Pause.before(IdlePause)(gone(left, bound - IdlePause))
 
 object Records:
-  /** No lease has been over for that long, unless its controller gave it up at its own end. */
+  /** No lease lapsed this long ago, except those that a controller gave up when it ended. */
   private val LeftFor: FiniteDuration = 36500.days
 
-  /** More than the database is at a statement (`burst.store.postgresql.statement-timeout`, 30 s). */
+  /** Longer than a statement may take in the database (`burst.store.postgresql.statement-timeout`, 30 s). */
   private val ArrivedWithin: FiniteDuration = 3.minutes
   private val MostInDoubt = 1000
 
-  /** Of these, those that are to run: they keep their payloads. */
+  /** Of these, how many may still run: they keep their payloads. */
   private val MostHeld = 64
   private val IdlePause = 100.millis
 
-  /** Of the time that a controller has to stop. */
+  /** The part of a controller's shutdown time that this may take. */
   private val LeaveWithin = 2.seconds
   private val log = LoggerFactory.getLogger(classOf[Records])
 
   /** @param run
-    *   begins it, unless nobody would know of it
+    *   begins the activity, unless nobody would notice it
     */
   private final case class InDoubt(
       head: ActivationHead,

@@ -8,41 +8,41 @@ import java.io.{BufferedWriter, ByteArrayOutputStream, OutputStream, OutputStrea
 import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.util.ByteString
 
-/** What a worker put out, as far as it is looked at. */
+/** A worker's output, as far as it is read. */
 enum RunOutput:
   case Nothing
   case Text(text: JsonText)
 
-  /** Beyond what a result may have: its size and how it begins. */
+  /** Larger than a result may be: its size and its beginning. */
   case TooLarge(size: Long, beginning: String)
 
 object RunOutput:
-  /** Bytes that are shown of a result that is too large. */
+  /** How many bytes of a result that is too large are shown. */
   private[action] val Shown = 1024
 
   private[action] def tooLarge(size: Long, bytes: ByteString): TooLarge =
-    // A character may be cut in two.
+    // A character may be split.
     TooLarge(size, bytes.take(Shown).decodeString(UTF_8).stripSuffix("\ufffd"))
 
-/** How a run ended, and the result that its caller is given. */
+/** How a run ended, and the result that its caller receives. */
 final case class RunResult(status: ActivationStatus, result: JsonText)
 
-/** How our failures read in OpenWhisk's words. */
+/** Translates our failures into OpenWhisk's words. */
 object RunResult:
   import ActivationStatus.*
 
-  /** Bytes of a result. */
+  /** The most bytes of a result. */
   val MostBytes: Int = 1024 * 1024
 
   /** @param pieces
-    *   knows how deep a result may be nested
+    *   defines how deeply a result may be nested
     */
   def of(flare: Flare, output: RunOutput, pieces: JsonPieces): RunResult =
     flare.error match
       case None => returned(output, pieces)
       case Some(failure) => failed(flare, failure)
 
-  /** What a built-in action has come to. Of one that is too large no more is held as text than it may have.
+  /** Returns the result of a built-in action. Of one that is too large, no more text is held than the limit.
     */
   private[action] def rendered(result: Json): RunResult =
     val text = Beginning(MostBytes)
@@ -102,7 +102,7 @@ object RunResult:
       case FailureKind.StartFailed => error(InternalError, NoResources)
       case FailureKind.ControllerRestarted =>
         error(InternalError, "The controller restarted; invoke the action again.")
-      // Mostly another call in its container has ended that, which is no machine's fault.
+      // Usually another call has ended the shared container, which is no machine's fault.
       case FailureKind.PackLost if flare.request.definition.concurrency > 1 =>
         error(InternalError, s"${failure.message}; invoke the action again.".capitalize)
       case FailureKind.PackLost | FailureKind.InvokerLost =>
@@ -110,14 +110,14 @@ object RunResult:
       case FailureKind.PeerFailed | FailureKind.Backend | FailureKind.Internal =>
         error(InternalError, "The platform failed to run the action.")
 
-  /** For slots, and not for the action. */
+  /** Whether it timed out while waiting for slots, not in the action. */
   private def waited(failure: Option[Failure]): Boolean =
     failure.exists(_.operation.contains(Operation.Queue))
 
   private val Invalid = "The action did not produce a valid JSON response."
   private val NoResources = "Failed to provision resources to run the action."
 
-/** Counts the bytes that are written, and keeps the first ones. */
+/** Counts the bytes that are written, and keeps the first `most`. */
 private final class Beginning(most: Int) extends OutputStream:
   private val kept = ByteArrayOutputStream()
   private var count = 0L

@@ -2,7 +2,7 @@ package burst.controller.action
 
 import burst.controller.store.Identity
 
-/** Why a sequence cannot be what it is to be. */
+/** Why a sequence is invalid. */
 enum SequenceProblem:
   case NoComponents
   case BadComponents
@@ -11,12 +11,12 @@ enum SequenceProblem:
   case Cyclic
   case TooLong(most: Int)
 
-/** Looks sequences over before they are stored. */
+/** Checks sequences before they are stored. */
 final class Sequences(actions: Actions):
   import Sequences.*
   import SequenceProblem.*
 
-  /** The components by their whole names. Blocks. */
+  /** Returns the components by their qualified names. Blocks. */
   def resolve(
       caller: Identity,
       sequence: ActionName,
@@ -28,7 +28,7 @@ final class Sequences(actions: Actions):
     else if names.exists(_.isEmpty) then Left(BadComponents)
     else count(caller, sequence, names.flatten, depth = 1).map(_ => names.flatten.map(_.qualified))
 
-  /** How many actions run that are no sequences. */
+  /** Counts the actions in a sequence that are not themselves sequences. */
   private def count(
       caller: Identity,
       sequence: ActionName,
@@ -45,7 +45,7 @@ final class Sequences(actions: Actions):
         _ <- Either.cond(found.target != sequence, (), Cyclic)
         own <-
           if !found.definition.isSequence then Right(1)
-          // Each has a component at least: what is nested deeper than this is no use to anybody.
+          // Each has at least one component, so deeper nesting exceeds the limit anyway.
           else if depth == Most then Left(TooLong(Most))
           else
             val inner = found.definition.action.components
@@ -55,5 +55,5 @@ final class Sequences(actions: Actions):
       yield all
 
 object Sequences:
-  /** Actions of a sequence, with those of the sequences in it. */
+  /** The most actions of a sequence, including those of the sequences in it. */
   val Most = 50

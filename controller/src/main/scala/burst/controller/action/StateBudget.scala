@@ -1,7 +1,7 @@
 package burst.controller.action
 
-/** How many bytes of conductors' states may be in this controller's memory while the actions run that these
-  * asked for. Of one namespace a quarter, or one state.
+/** Bounds the bytes of conductors' states in this controller's memory while the actions run that the
+  * conductors requested. One namespace may have a quarter, or at least one state.
   */
 private[action] final class StateBudget(total: Long):
   import StateBudget.*
@@ -9,7 +9,7 @@ private[action] final class StateBudget(total: Long):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
   private var inAll = 0L
 
-  /** Why there is no room for so many, unless they are set aside. */
+  /** Reserves bytes; returns an error if there is no room. */
   def take(namespace: String, bytes: Long): Option[RunResult] = synchronized:
     if held(namespace) + bytes > most then
       Some(RunResult.error(ActivationStatus.ApplicationError, ofNamespace(most)))
@@ -26,7 +26,7 @@ private[action] final class StateBudget(total: Long):
     held = if left == 0 then held - namespace else held.updated(namespace, left)
 
 object StateBudget:
-  /** At most a sixteenth of the heap. */
+  /** The whole budget: at most a sixteenth of the heap. */
   def total: Long = Math.min(128L * 1024 * 1024, Runtime.getRuntime.maxMemory / 16)
 
   private[action] def ofNamespace(most: Long): String =

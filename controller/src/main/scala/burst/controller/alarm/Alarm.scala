@@ -6,13 +6,13 @@ import java.time.Instant
 /** A trigger's alarm.
   *
   * @param due
-  *   when it fires next; never while it is paused, or after its last time
+  *   when it fires next; nothing while it is paused, or after its last time
   * @param remaining
-  *   how often it may yet, where somebody has set a number
+  *   how many more times it fires, if somebody has set a number
   * @param reason
-  *   why it fires no more
+  *   why it no longer fires
   * @param changed
-  *   when somebody last set or stopped it
+  *   when it was last set or stopped
   */
 final case class Alarm(
     namespace: String,
@@ -24,7 +24,7 @@ final case class Alarm(
     reason: Option[String],
     changed: Instant
 ):
-  /** As it is once it has fired: times that have passed meanwhile are made up for by that one. */
+  /** The alarm once it has fired: that firing makes up for all times that have passed. */
   def fired(now: Instant): Alarm =
     val left = remaining.map(_ - 1)
     val next = if left.contains(0L) then None else schedule.after(now)
@@ -36,6 +36,6 @@ final case class Alarm(
   def stopped(reason: String, now: Instant): Alarm =
     copy(due = None, reason = Some(reason), changed = now)
 
-  /** From now on; what was missed is not made up for. */
+  /** The alarm when it resumes: missed times are not made up for. */
   def resumed(now: Instant): Alarm =
     copy(due = schedule.after(now).filter(_ => remaining.forall(_ > 0)), reason = None, changed = now)

@@ -1,6 +1,6 @@
 package burst.controller.alarm
 
-/** Why an alarm is not as it was asked for. Each message is one sentence for who asked. */
+/** Why an alarm cannot be set as requested. Each message is one sentence for the caller. */
 enum AlarmProblem(val message: String):
   case InputNotAnObject extends AlarmProblem("the input must be an object")
   case Missing(parameter: String) extends AlarmProblem(s"the $parameter parameter is missing")

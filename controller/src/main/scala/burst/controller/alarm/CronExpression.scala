@@ -7,13 +7,13 @@ import com.cronutils.parser.CronParser
 import java.time.{Instant, ZoneId}
 import scala.util.Try
 
-/** Times as crontab says them: minute, hour, day of the month, month, day of the week, and before them
-  * seconds if there are six. Of two days that are said, either counts.
+/** Times as in a crontab: minute, hour, day of the month, month, day of the week, preceded by seconds if
+  * there are six fields. If both days are restricted, either may match.
   */
 final class CronExpression private (val text: String, cron: Cron):
   private val times = ExecutionTime.forCron(cron)
 
-  /** The first time after this moment, by the clocks of a zone; nothing for one that never comes. */
+  /** The first time after this moment, by the clock of a zone; nothing if there is none. */
   def after(moment: Instant, zone: ZoneId): Option[Instant] =
     val next = times.nextExecution(moment.atZone(zone))
     Option.when(next.isPresent)(next.get.toInstant)
@@ -25,7 +25,7 @@ final class CronExpression private (val text: String, cron: Cron):
   override def toString: String = text
 
 object CronExpression:
-  /** Nobody needs longer ones, and reading them takes time. */
+  /** Longer ones are not needed, and parsing takes time. */
   private val MostCharacters = 256
 
   private val definition: CronDefinition = CronDefinitionBuilder
@@ -53,13 +53,13 @@ object CronExpression:
     .and()
     .instance()
 
-  /** What is wrong with it, or the expression. */
+  /** Parses an expression, or returns what is wrong with it. */
   def parse(text: String): Either[AlarmProblem, CronExpression] =
     val fields = text.trim.split("\\s+").toVector
     val whole = if fields.sizeIs == 5 then "0" +: fields else fields
     if text.lengthIs > MostCharacters || whole.sizeIs != 6 then Left(wrong)
     else
-      // A parser is not for several threads.
+      // The parser is not thread-safe.
       Try(CronExpression(text, CronParser(definition).parse(whole.mkString(" ")).validate())).toEither.left
         .map(_ => wrong)
 

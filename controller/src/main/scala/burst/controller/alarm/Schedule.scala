@@ -5,7 +5,7 @@ import io.circe.{Decoder, Encoder}
 import java.time.{Duration, Instant, ZoneId}
 import scala.util.Try
 
-/** When a trigger is fired without anybody's asking. */
+/** When a trigger is fired automatically. */
 final case class Schedule(times: Times, start: Option[Instant] = None, stop: Option[Instant] = None):
   /** The first time after this moment, if there is one. */
   def after(moment: Instant): Option[Instant] =
@@ -26,14 +26,14 @@ object Schedule:
   private given ConfiguredCodec[Times] = ConfiguredCodec.derived
   given ConfiguredCodec[Schedule] = ConfiguredCodec.derived
 
-/** What goes with a trigger once it has been fired. */
+/** What is deleted once an alarm has fired. */
 enum AfterOnce:
   case Keep, DeleteTrigger, DeleteRules
 
 enum Times:
   case Cron(expression: CronExpression, zone: ZoneId)
 
-  /** Each so often, from the first time on. */
+  /** At this interval, beginning with `first`. */
   case Every(interval: Duration, first: Instant)
   case Once(at: Instant, afterwards: AfterOnce)
 

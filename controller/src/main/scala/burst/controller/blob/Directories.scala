@@ -8,17 +8,17 @@ import java.nio.file.{AtomicMoveNotSupportedException, Files, OpenOption, Path}
 import scala.jdk.StreamConverters.*
 import scala.util.Using
 
-/** Files that appear under their names when they are whole and on the disk. */
+/** Writes files that appear under their names only when they are complete and on disk. */
 private[blob] object Directories:
-  /** What has not got its name yet begins with this. */
+  /** The prefix of files that do not have their names yet. */
   val Incoming = "incoming-"
 
-  /** A change; what the disk says against it is a [[BlobStoreException]]. */
+  /** Performs a change; an I/O error becomes a [[BlobStoreException]]. */
   def attempt[A](operation: String)(work: => A): A =
     try work
     catch case cause: IOException => throw BlobStoreException(operation, cause)
 
-  /** From another file system a file is copied first. */
+  /** Moves a file to its target, durably. From another file system it is copied first. */
   def move(file: Path, target: Path): Unit =
     flush(file, WRITE)
     try
@@ -34,7 +34,8 @@ private[blob] object Directories:
         Files.delete(file)
     flush(target.getParent)
 
-  /** A rename is durable once the directory is; where a directory cannot be flushed the file system does it.
+  /** Flushes a directory, which makes renames in it durable; if it cannot be flushed, the file system does
+    * this itself.
     */
   def flush(directory: Path): Unit =
     try flush(directory, READ)

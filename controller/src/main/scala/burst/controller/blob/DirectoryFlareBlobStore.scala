@@ -4,7 +4,7 @@ import burst.protocol.FlareId
 import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path}
 import org.apache.pekko.util.ByteString
 
-/** Blobs as files, in a directory of their flare. A file appears under its name when it is whole and on the
+/** Blobs as files, in a directory per flare. A file appears under its name only when it is complete and on
   * disk.
   */
 final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobStore:
@@ -18,7 +18,7 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
         Directories.move(file, target)
     else if !Files.exists(target) then throw NoSuchFileException(file.toString)
 
-  /** It may have been on a volume that is gone. */
+  /** The directory may have been on a volume that has disappeared. */
   override def probe(): Unit =
     if !Files.isWritable(directory) then throw AccessDeniedException(directory.toString)
 
@@ -42,7 +42,7 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
 
   def flares(): Vector[FlareId] = Directories.names(directory).flatMap(FlareId.parse)
 
-  /** Takes over what earlier versions had in `former`, by the same names. */
+  /** Moves the files that earlier versions stored in `former` here, with the same names. */
   def takeOver(former: Path): Unit =
     if Files.exists(former) then
       for flare <- Directories.paths(former) if FlareId.parse(flare.getFileName.toString).isDefined do

@@ -6,17 +6,17 @@ import java.nio.file.Path
 import java.nio.file.StandardOpenOption.READ
 import scala.util.Using
 
-/** Reads and writes bytes of the heap by slices: the JDK copies as much as it is given at once into memory
-  * outside the heap, and keeps that for the thread.
+/** Reads and writes heap buffers in slices: the JDK copies each buffer it is given into memory outside the
+  * heap, and keeps that memory for the thread.
   */
 private[controller] object FileBytes:
   private val Slice = 64 * 1024
 
-  /** All that is left of the bytes, from the channel's position on. */
+  /** Writes all remaining bytes, at the channel's position. */
   def write(channel: FileChannel, bytes: ByteBuffer): Unit =
     bySlices(bytes)(channel.write(_) >= 0)
 
-  /** So many bytes of a file, or as many as there are. */
+  /** Reads `length` bytes of a file, or as many as there are. */
   def read(file: Path, from: Long, length: Long): Array[Byte] =
     Using.resource(FileChannel.open(file, READ)): channel =>
       channel.position(from.max(0).min(channel.size))
@@ -26,7 +26,7 @@ private[controller] object FileBytes:
 
   def readAll(file: Path): Array[Byte] = read(file, 0, Int.MaxValue)
 
-  /** Until no byte remains, or there is no use in going on. */
+  /** Moves slices until no byte remains, or `move` returns that there is nothing more. */
   private def bySlices(bytes: ByteBuffer)(move: ByteBuffer => Boolean): Unit =
     val end = bytes.limit
     var moving = true

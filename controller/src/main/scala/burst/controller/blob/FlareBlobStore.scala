@@ -7,18 +7,18 @@ import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
-/** What flares have that is too large for the database, by flare and name. Implementations: a directory, a
-  * bucket. Calls block, but for [[read]]; a bucket that fails or does not answer in time is a
-  * [[BlobStoreException]], as is a disk that does not take what is put there.
+/** Data of flares that is too large for the database, by flare and name. Implementations: a directory, a
+  * bucket. Calls block, except [[read]]; if a bucket fails or does not answer in time, or a disk refuses a
+  * write, they throw [[BlobStoreException]].
   */
 trait FlareBlobStore extends AutoCloseable:
-  /** Stores a file's content, in place of what has that name, and may take the file itself. Durable on
-    * return, never partial. When the file is gone, as a call before has stored it, nothing is done.
+  /** Stores a file's content, replacing any blob of that name; may move the file itself. Durable on return,
+    * never partial. If the file is missing because an earlier call has stored it, does nothing.
     */
   def put(id: FlareId, name: BlobName, file: Path): Unit
 
-  /** Read as it is asked for, a piece at a time and nothing ahead, on these threads; fails when it is not
-    * there.
+  /** Reads a blob on demand, a piece at a time without reading ahead, on these threads; fails if it does not
+    * exist.
     */
   final def read(id: FlareId, name: BlobName)(using threads: ExecutionContext): Source[ByteString, NotUsed] =
     import FlareBlobStore.Piece
@@ -29,23 +29,24 @@ trait FlareBlobStore extends AutoCloseable:
           val next = Option.when(bytes.length == Piece)(from + Piece)
           Option.when(bytes.nonEmpty)((next, bytes))
 
-  /** Up to `length` bytes from that offset, none beyond the end; `NoSuchFileException` when it is not there.
+  /** Returns up to `length` bytes from an offset, none beyond the end; throws `NoSuchFileException` if the
+    * blob does not exist.
     */
   def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString
 
-  /** The whole of one whose size is bounded; `NoSuchFileException` when it is not there. */
+  /** Returns a whole blob, whose size must be bounded; throws `NoSuchFileException` if it does not exist. */
   def load(id: FlareId, name: BlobName): ByteString
 
-  /** All that a flare has here but `keep`. */
+  /** Deletes all blobs of a flare except `keep`. */
   def delete(id: FlareId, keep: Set[BlobName] = Set.empty): Unit
 
-  /** One of them, if it is there. */
+  /** Deletes one blob, if it exists. */
   def delete(id: FlareId, name: BlobName): Unit
 
-  /** The flares that have something here, for sweeping out what is left of those that are gone. */
+  /** Returns the flares that have blobs here, to find leftovers of deleted ones. */
   def flares(): Vector[FlareId]
 
-  /** Throws when it cannot be reached now. */
+  /** Throws if the store cannot be reached now. */
   def probe(): Unit =
     try
       val _ = piece(FlareId.random(), BlobName.Inputs, 0, 1)
@@ -54,20 +55,20 @@ trait FlareBlobStore extends AutoCloseable:
   override def close(): Unit = ()
 
 object FlareBlobStore:
-  /** As many may be read as there are connections, each by somebody slow. */
+  /** The size of a piece. There may be as many readers as connections, all of them slow. */
   private val Piece = 256 * 1024
 
-/** What of a flare a blob holds. */
+/** The name of a blob, which part of a flare it holds. */
 final case class BlobName private (text: String)
 
 object BlobName:
-  /** What all workers were given. */
+  /** The inputs of all workers. */
   val Inputs: BlobName = BlobName("inputs")
 
   def output(worker: Int): BlobName = BlobName(worker.toString)
 
-  /** A part of the log, of the `batch`th that `writer` wrote. */
+  /** A part of the log, from the `batch`th batch that `writer` wrote. */
   def log(writer: String, batch: Long, part: Int = 0): BlobName = BlobName(s"log-$writer-$batch-$part")
 
-  /** As a record has it. */
+  /** Returns the name as it is stored in a record. */
   private[controller] def stored(text: String): BlobName = BlobName(text)

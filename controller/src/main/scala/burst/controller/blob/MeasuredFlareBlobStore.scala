@@ -5,7 +5,7 @@ import burst.protocol.FlareId
 import java.nio.file.Path
 import org.apache.pekko.util.ByteString
 
-/** Counts what another store does. */
+/** Measures the calls to another store. */
 final class MeasuredFlareBlobStore(store: FlareBlobStore, metrics: BlobMetrics) extends FlareBlobStore:
   def put(id: FlareId, name: BlobName, file: Path): Unit = metrics.put(store.put(id, name, file))
   def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =

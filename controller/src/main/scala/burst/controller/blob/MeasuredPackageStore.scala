@@ -2,7 +2,7 @@ package burst.controller.blob
 
 import burst.controller.metrics.BlobMetrics
 
-/** Counts what another store does. */
+/** Measures the calls to another store. */
 final class MeasuredPackageStore(store: PackageStore, metrics: BlobMetrics) extends PackageStore:
   def put(copy: PackageCopy, bytes: Array[Byte]): Unit = metrics.put(store.put(copy, bytes))
   def size(copy: PackageCopy): Option[Long] = metrics.read(store.size(copy))

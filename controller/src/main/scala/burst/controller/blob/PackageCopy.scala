@@ -2,11 +2,11 @@ package burst.controller.blob
 
 import burst.protocol.PackageId
 
-/** A package as it was stored once: no two copies have the same name, so that who deletes one, however late,
-  * can never hit another.
+/** A stored copy of a package: no two copies have the same name, so that deleting one, however late, never
+  * removes another.
   */
 final case class PackageCopy(id: PackageId, tag: String):
-  /** Of a file or an object. */
+  /** The name of its file or object. */
   def name: String = if tag.isEmpty then id.value else s"${id.value}.$tag"
 
 object PackageCopy:

@@ -11,16 +11,16 @@ import software.amazon.awssdk.regions.Region
 import software.amazon.awssdk.services.s3.{S3Client, S3Configuration}
 import software.amazon.awssdk.services.s3.model.S3Exception
 
-/** Which bucket, and who we are there.
+/** The address of a bucket, and the credentials for it.
   *
   * @param prefix
-  *   of all names, empty or ending in `/`
+  *   the prefix of all names, empty or ending in `/`
   * @param endpoint
-  *   of a server that is not AWS's
+  *   the address of a server that is not AWS's
   * @param credentials
-  *   access key and secret key; AWS's own ways of finding them without
+  *   access key and secret key; without them, AWS's own ways of finding some
   * @param timeout
-  *   of a call with all its tries
+  *   the timeout of a call with all its retries
   */
 final case class S3Settings(
     bucket: String,
@@ -35,14 +35,14 @@ final case class S3Settings(
 final case class S3Credentials(accessKey: String, secretKey: String):
   override def toString: String = s"S3Credentials($accessKey, …)"
 
-/** A bucket that is there and lets us in. */
+/** A bucket that exists and accepts our credentials. */
 final class S3Bucket private (val client: S3Client, val settings: S3Settings) extends AutoCloseable:
   val name: String = settings.bucket
 
-  /** A call; what the server says against it is a [[BlobStoreException]]. */
+  /** Performs a call; a failure becomes a [[BlobStoreException]]. */
   def attempt[A](operation: String)(work: => A): A = S3Bucket.attempt(operation)(work)
 
-  /** What is not there is nothing. */
+  /** Returns the result of work, or none if the object does not exist. */
   def present[A](work: => A): Option[A] =
     try Some(work)
     catch case absent: S3Exception if absent.statusCode == 404 => None
@@ -50,7 +50,7 @@ final class S3Bucket private (val client: S3Client, val settings: S3Settings) ex
   override def close(): Unit = client.close()
 
 object S3Bucket:
-  /** Throws [[BlobStoreException]] when the bucket is not there or does not let us in. */
+  /** Opens a bucket. Throws [[BlobStoreException]] if it does not exist or refuses access. */
   def open(settings: S3Settings): S3Bucket =
     val own = settings.credentials.fold[AwsCredentialsProvider](DefaultCredentialsProvider.builder().build()):
       pair => StaticCredentialsProvider.create(AwsBasicCredentials.create(pair.accessKey, pair.secretKey))
@@ -60,7 +60,7 @@ object S3Bucket:
       .credentialsProvider(own)
       .httpClientBuilder(UrlConnectionHttpClient.builder())
       .overrideConfiguration(_.apiCallTimeout(settings.timeout.toJava))
-      // Servers other than AWS's know neither signed chunks nor trailing checksums everywhere.
+      // Not all servers other than AWS's support signed chunks and trailing checksums.
       .serviceConfiguration(S3Configuration.builder().chunkedEncodingEnabled(false).build())
       .requestChecksumCalculation(RequestChecksumCalculation.WHEN_REQUIRED)
       .responseChecksumValidation(ResponseChecksumValidation.WHEN_REQUIRED)

@@ -8,8 +8,8 @@ import software.amazon.awssdk.core.ResponseBytes
 import software.amazon.awssdk.core.sync.RequestBody
 import software.amazon.awssdk.services.s3.model.{GetObjectResponse, S3Exception}
 
-/** Blobs as objects below `flares/`, in a folder of their flare. They are read in ranges, so that a slow
-  * reader keeps no connection to the bucket.
+/** Blobs as objects below `flares/`, in a folder per flare. They are read in ranges, so that a slow reader
+  * does not occupy a connection to the bucket.
   */
 final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
   import store.settings.bucket
@@ -57,8 +57,9 @@ final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
 
   def flares(): Vector[FlareId] = flaresBelow(prefix)
 
-  /** Takes over what earlier versions had below `outputs/`, by the same names. Without a prefix of our own
-    * others may have theirs there, too: only workers' numbers in folders of flares are ours.
+  /** Moves the objects that earlier versions stored below `outputs/` here, with the same names. Without a
+    * prefix of our own, others may have objects there, too: only workers' numbers in folders of flares are
+    * ours.
     */
   def takeOverOutputs(): Unit =
     val former = s"${store.settings.prefix}outputs/"
@@ -74,7 +75,7 @@ final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
           .foreach(from => move(from, s"$prefix${id.value}/${from.stripPrefix(folder)}"))
 
   private def move(from: String, to: String): Unit =
-    // Another controller that starts now may have moved it.
+    // Another controller that is starting may have moved it.
     val copied = present:
       client.copyObject(
         _.sourceBucket(bucket).sourceKey(from).destinationBucket(bucket).destinationKey(to)

@@ -4,8 +4,8 @@ import java.util.{Base64, HexFormat}
 import scala.jdk.CollectionConverters.*
 import software.amazon.awssdk.core.sync.RequestBody
 
-/** Packages as objects named by their hash and a tag. The server checks what it is sent against that hash,
-  * and keeps an object whole or not at all; a package that is fetched is checked again.
+/** Packages as objects named by their hash and a tag. The server checks what it receives against that hash,
+  * and stores an object whole or not at all; a fetched package is checked again.
   */
 final class S3PackageStore(store: S3Bucket) extends PackageStore:
   import store.settings.{bucket, prefix}

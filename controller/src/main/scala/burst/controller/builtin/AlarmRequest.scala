@@ -13,13 +13,13 @@ enum AlarmFeed(val name: String):
   case Interval extends AlarmFeed("interval")
   case Once extends AlarmFeed("once")
 
-/** What somebody asks of an alarm, by the parameters that OpenWhisk's alarms have. What is wrong is told by
-  * name.
+/** The parameters of a request for an alarm, the same as those of OpenWhisk's alarms. Errors name the
+  * parameter.
   */
 final class AlarmRequest(arguments: JsonObject, now: Instant):
   import AlarmRequest.*
 
-  /** What is not said stays as it is `there`. */
+  /** Reads the schedule; parameters that are missing keep their values from `there`. */
   def schedule(feed: AlarmFeed, there: Option[Schedule]): Either[AlarmProblem, Schedule] =
     val former = there.map(_.times)
     for
@@ -29,19 +29,19 @@ final class AlarmRequest(arguments: JsonObject, now: Instant):
         case AlarmFeed.Cron => cron(former)
         case AlarmFeed.Interval => interval(former, start)
         case AlarmFeed.Once => once(former)
-      // An interval begins with its first time anyway, and what comes once has no other time.
+      // An interval's first time is its start anyway, and an alarm that fires once has no bounds.
       bounds = Option.when(feed == AlarmFeed.Cron)(start.orElse(there.flatMap(_.start))).flatten
       end = Option.when(feed != AlarmFeed.Once)(stop.orElse(there.flatMap(_.stop))).flatten
       schedule = Schedule(times, bounds, end)
       _ <- schedule.after(now).toRight(AlarmProblem.NeverFires)
     yield schedule
 
-  /** What the trigger is fired with. */
+  /** Reads the payload that the trigger is fired with. */
   def payload: Either[AlarmProblem, Option[JsonObject]] =
     read("trigger_payload", "an object or a string"): json =>
       json.asObject.orElse(json.asString.map(_ => JsonObject("payload" -> json)))
 
-  /** How often it fires at most. */
+  /** Reads how often it fires at most. */
   def most: Either[AlarmProblem, Option[Long]] =
     read("maxTriggers", "a whole number of at least 1, or -1 for any number"): json =>
       whole(json).filter(most => most >= 1 || most == Endless)
@@ -75,7 +75,7 @@ final class AlarmRequest(arguments: JsonObject, now: Instant):
         Afterwards.get(json.asString.getOrElse(json.noSpaces).trim.toLowerCase(Locale.ROOT))
     yield Times.Once(at, afterwards.orElse(there.map(_(1))).getOrElse(AfterOnce.Keep))
 
-  /** Milliseconds since the epoch, or an ISO date, which is UTC's where it does not say otherwise. */
+  /** Reads milliseconds since the epoch, or an ISO date, in UTC unless it names another zone. */
   private def date(name: String): Either[AlarmProblem, Option[Instant]] =
     val expected = "a time in the future, in milliseconds since 1970 or as 2030-01-31T23:59:00Z"
     read(name, expected): json =>
@@ -86,7 +86,7 @@ final class AlarmRequest(arguments: JsonObject, now: Instant):
       name: String,
       expected: String
   )(as: Json => Option[A]): Either[AlarmProblem, Option[A]] =
-    // The package has an empty text where there is no payload.
+    // The package's default for the payload is an empty string, which counts as absent.
     arguments(name).filterNot(json => json.isNull || json.asString.contains("")) match
       case None => Right(None)
       case Some(json) => as(json).toRight(AlarmProblem.Invalid(name, expected)).map(Some(_))
@@ -96,7 +96,7 @@ private object AlarmRequest:
   private val Endless = -1L
   private val Latest = Instant.parse("9999-12-31T23:59:59Z")
 
-  /** Rules are made after their trigger, whose first firing they should not miss. */
+  /** Delays the first firing, as rules are made after their trigger and should not miss it. */
   private val TimeForRules = Duration.ofSeconds(30)
   private val Afterwards = Map(
     "false" -> AfterOnce.Keep,
@@ -104,7 +104,7 @@ private object AlarmRequest:
     "rules" -> AfterOnce.DeleteRules
   )
 
-  /** A number, also as a text. */
+  /** Reads a whole number, also from a string. */
   private def whole(json: Json): Option[Long] =
     json.asNumber.flatMap(_.toLong).orElse(json.asString.flatMap(_.trim.toLongOption))
 

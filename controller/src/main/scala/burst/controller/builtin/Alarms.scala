@@ -9,13 +9,14 @@ import io.circe.{Json, JsonObject}
 import java.time.Instant
 import java.time.temporal.ChronoUnit
 
-/** `/whisk.system/alarms`: what clients call when they create, change and delete a trigger with one of these
-  * feeds. Of whom the trigger is, is known by who calls: the `authKey` they send is not looked at, nor kept.
+/** `/whisk.system/alarms`: the actions that clients call when they create, change and delete a trigger with
+  * one of these feeds. The trigger's owner is the caller: the `authKey` that clients send is neither read nor
+  * kept.
   */
 final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = () => Instant.now()):
   import Alarms.*
 
-  /** By name. */
+  /** The feeds by name. */
   def all: Map[String, BuiltIn] = AlarmFeed.values
     .map: feed =>
       val builtIn: BuiltIn = invocation =>
@@ -28,7 +29,7 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
 
   private def answer(feed: AlarmFeed, invocation: Invocation): Either[AlarmProblem, Json] =
     val namespace = invocation.caller.namespace
-    // As the database keeps it, by which an alarm is known again.
+    // Truncated to the database's precision, as alarms are compared by it.
     val moment = now().truncatedTo(ChronoUnit.MICROS)
     for
       arguments <- invocation.arguments.asObject.toRight(AlarmProblem.InputNotAnObject)
@@ -41,7 +42,7 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
         case "PAUSE" => change(namespace, trigger)(there => Right(there.stopped("it is paused", moment)))
         case "UNPAUSE" => change(namespace, trigger)(there => Right(there.resumed(moment)))
         case "DELETE" =>
-          // Also when it went with its trigger.
+          // Succeeds even if the alarm was deleted with its trigger.
           alarms.delete(namespace, trigger)
           Right(Success)
         case _ => Left(AlarmProblem.UnknownEvent(LifecycleEvents))
@@ -97,7 +98,7 @@ object Alarms:
   private val LifecycleEvents = Seq("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
   private val Success = Json.obj("status" -> "success".asJson)
 
-  /** One of the caller's own: `/NAMESPACE/NAME`, or `NAME`. */
+  /** Reads the name of one of the caller's triggers: `/NAMESPACE/NAME`, or `NAME`. */
   private def triggerOf(arguments: JsonObject, namespace: String): Either[AlarmProblem, String] =
     val parts = arguments("triggerName").flatMap(_.asString).map(_.stripPrefix("/").split("/", -1).toVector)
     parts match

@@ -4,7 +4,7 @@ import com.typesafe.config.Config
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
 
-/** What the built-in actions have to know of this platform.
+/** What the built-in actions need to know about this platform.
   *
   * @param publicUrl
   *   where clients reach it

@@ -2,8 +2,8 @@ package burst.controller.builtin
 
 import com.typesafe.config.Config
 
-/** Where clients reach the platform, without a slash at its end: as its operator says, else where it listens.
-  * Which port that is may not be known before: 0 is any that is free.
+/** The URL by which clients reach the platform, without a trailing slash: the configured one, else the
+  * address it listens on. The port may not be known in advance: 0 stands for any free one.
   */
 final class PublicUrl private (at: Int => String, port: Int):
   @volatile private var url = at(port)

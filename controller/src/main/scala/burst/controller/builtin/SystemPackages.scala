@@ -16,8 +16,8 @@ import burst.protocol.{PackageId, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
-/** What clients see of the built-in actions: published packages, stored as any others, so that whatever
-  * reads, lists, binds or invokes actions knows them.
+/** The built-in actions as clients see them: published packages, stored like any others, so that all code
+  * that reads, lists, binds or invokes actions finds them.
   */
 final class SystemPackages(
     packages: ActionPackageStore,
@@ -27,10 +27,10 @@ final class SystemPackages(
 ):
   import SystemPackages.*
 
-  /** Stores what is not stored yet, or not so. Blocks. */
+  /** Stores what is missing or differs. Blocks. */
   def establish(): Unit =
     val now = Timestamp.now()
-    // They are no tenant's.
+    // They belong to no tenant.
     val unlimited = limits.copy(definitions = Int.MaxValue, definitionBytes = Long.MaxValue)
     All.foreach: (name, described) =>
       if !packages.find(BuiltIns.Namespace, name).exists(isSame(_, described)) then
@@ -65,7 +65,7 @@ object SystemPackages:
   private def util(name: String, description: String, parameters: (String, Boolean)*) =
     own(name, description, parameters)
 
-  /** By their names. */
+  /** The packages by name. */
   private val All = Vector(
     "alarms" -> Described(
       "Alarms and periodic utility",

@@ -7,9 +7,9 @@ import java.time.Instant
 import java.time.temporal.ChronoUnit
 import scala.concurrent.Future
 
-/** `/whisk.system/utils`: small actions that others are put together with. */
+/** `/whisk.system/utils`: small actions from which others are composed. */
 object Utils:
-  /** By name.
+  /** The actions by name.
     *
     * @param apiHost
     *   where clients reach the platform, such as `https://burst.example.org`
@@ -26,7 +26,7 @@ object Utils:
     ,
     "head" -> withLines: (lines, arguments) =>
       arguments("num").filter(truthy).fold(Some(1))(_.asNumber.flatMap(_.toInt)) match
-        // From the end, as JavaScript's slice counts.
+        // Counted from the end, like JavaScript's slice.
         case Some(num) if num < 0 =>
           Json.obj("lines" -> lines.dropRight(-num).asJson, "num" -> num.asJson)
         case Some(num) => Json.obj("lines" -> lines.take(num).asJson, "num" -> num.asJson)
@@ -52,7 +52,7 @@ object Utils:
       case Some(lines) => result(lines, arguments)
       case None => failed("lines must be an array.")
 
-  /** By the separator, which is literally meant, or at the ends of lines. */
+  /** Splits a text at the separator, taken literally, or at the ends of lines. */
   private def split(arguments: JsonObject): Json =
     arguments("payload").filterNot(_.isNull) match
       case None => failed("payload is missing; give the string to split.")
@@ -62,18 +62,18 @@ object Utils:
         val lines = whole.split(separator.fold("\r?\n")(quoted), MostLines)
         Json.obj("lines" -> lines.toVector.asJson, "payload" -> payload)
 
-  /** The last one is all that is left. Each is three bytes of a result at least, so that one of so many is
-    * refused as too large, whatever they are.
+  /** The most lines; the last one contains everything left. Each takes at least three bytes of a result, so
+    * that a result with this many is refused as too large, whatever they contain.
     */
   private[builtin] val MostLines: Int = RunResult.MostBytes / 3 + 1
 
   private def quoted(literal: String): String = java.util.regex.Pattern.quote(literal)
 
-  /** As JavaScript writes a value into a text. */
+  /** Converts a value to text as JavaScript does. */
   private def text(json: Json): String =
     json.asString.orElse(Option.when(json.isNull)("")).getOrElse(json.noSpaces)
 
-  /** What JavaScript takes for something. */
+  /** Whether JavaScript considers a value true. */
   private def truthy(json: Json): Boolean =
     !json.isNull && json != Json.False && !json.asString.contains("") && !json.asNumber.exists(
       _.toDouble == 0
@@ -82,7 +82,7 @@ object Utils:
   private[builtin] def failed(sentence: String): Json = Json.obj("error" -> sentence.asJson)
   private val notAnObject = failed("The input must be an object.")
 
-/** Where an action or a trigger of a namespace is called. */
+/** The URL at which an action or a trigger of a namespace is called. */
 private object HostUrl:
   private val extensions = Seq(".json", ".text", ".html", ".http")
 

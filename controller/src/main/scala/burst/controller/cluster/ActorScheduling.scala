@@ -13,14 +13,14 @@ import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** What the scheduler's side brings to a controller.
+/** The scheduler's side of a controller.
   *
   * @param backends
   *   names of the configured backends, `defaultBackend` among them
   * @param shutdown
-  *   stops it, before the stores are closed
+  *   stops it; called before the stores are closed
   * @param listensOn
-  *   is told the port of the API
+  *   receives the port of the API
   */
 final case class Scheduling(
     service: FlareService,
@@ -31,12 +31,12 @@ final case class Scheduling(
     listensOn: Int => Unit = _ => ()
 )
 
-/** The scheduler's side of a controller, put together: the scheduler, here or on another controller, and the
-  * service HTTP asks.
+/** Assembles the scheduler's side of a controller: the scheduler, here or on another controller, and the
+  * service that the HTTP side calls.
   */
 object ActorScheduling:
 
-  /** Starts it upon the stores; flares the last controller left are taken up. Does not block. */
+  /** Starts it on the stores; it takes up the flares that the last controller left. Does not block. */
   def start(
       config: Config,
       metrics: MetricsRegistry = MetricsRegistry(),

@@ -2,14 +2,14 @@ package burst.controller.cluster
 
 import burst.controller.store.LockMode
 
-/** What a controller does next to be a member of the one cluster there is.
+/** A controller's next step towards becoming a member of the only cluster.
   *
-  * Who founds it is up to the database: every member holds a share of a lock there, so that a controller that
-  * gets the whole lock knows that nobody is a member. It founds, and keeps a share. One that does not get it
-  * knows that somebody is a member, silent though they may be, and goes on looking for them.
+  * The database decides who founds it: every member holds a share of a lock there, so a controller that gets
+  * the whole lock knows that there is no member. It founds the cluster, and keeps a share. A controller that
+  * does not get the lock knows that there is a member, even if none answers, and keeps looking for it.
   */
 private[cluster] enum BootstrapStep:
-  /** Look on for others. */
+  /** Keep looking for others. */
   case Probe
 
   /** Try to take the whole lock. */
@@ -21,16 +21,16 @@ private[cluster] enum BootstrapStep:
   /** Take a share of the lock. */
   case ShareLock
 
-  /** A member, and the database knows. */
+  /** This controller is a member, and the database knows. */
   case Joined
 
 private[cluster] object BootstrapStep:
   /** @param member
-    *   whether this controller is a member, be it but a joining one
+    *   whether this controller is a member, if only a joining one
     * @param held
-    *   what it holds of the lock
+    *   its hold on the lock
     * @param patient
-    *   whether others may still have their time to answer
+    *   whether others still have time to answer
     */
   def next(member: Boolean, held: Option[LockMode], patient: Boolean): BootstrapStep = (member, held) match
     case (true, Some(LockMode.Shared)) => Joined

@@ -11,19 +11,19 @@ import scala.concurrent.duration.DurationInt
 import scala.util.control.NonFatal
 
 /** The controller's end of a session with an invoker in another process (see `Link`). To the scheduler and
-  * the registry it is the invoker: it takes their requests and passes on what the invoker tells, to whoever
-  * asked for it.
+  * the registry it is the invoker: it takes their requests and passes the invoker's reports to those that
+  * asked for them.
   */
 private[cluster] object InvokerSession:
   sealed trait Internal
 
-  /** Another session takes this one's place, or the scheduler ends. */
+  /** Another session replaces this one, or the scheduler ends. */
   final case class End(loss: InvokerLoss) extends Internal
 
-  /** The invoker says Hello again: the welcome was lost. */
+  /** The invoker sends Hello again: the Welcome was lost. */
   case object WelcomeAgain extends Internal
 
-  /** Another invoker says Hello by the same id: it is refused as soon as this one is known to live. */
+  /** Another invoker sends Hello with the same id: it is refused as soon as this one is known to be alive. */
   final case class Rival(from: ActorRef[ToLink]) extends Internal
   private final case class Demand(next: ProducerController.RequestNext[ToInvoker]) extends Internal
   private final case class Received(delivery: ConsumerController.Delivery[ToController]) extends Internal
@@ -31,10 +31,12 @@ private[cluster] object InvokerSession:
   private case object Silent extends Internal
   private case object Flush extends Internal
 
-  /** What brings its messages, or takes them, has died of one. */
+  /** The actor that receives or sends the session's messages has died of one. */
   private case object Broken extends Internal
 
-  /** For so long what nobody waits for waits for something that somebody does. */
+  /** How long messages that nobody waits for are held back, to be sent together with ones that somebody waits
+    * for.
+    */
   private val Patience = 100.millis
 
   type Command = ToSession | InvokerRequest | Internal
@@ -74,7 +76,7 @@ private final class InvokerSession(
   private var wanted = Option.empty[Vector[WantedPacks]]
   private var free = false
 
-  /** It is not the scheduler that ends. */
+  /** Whether the session was ended for another reason than the end of the scheduler. */
   private var ended = false
   private var rivals = Set.empty[ActorRef[ToLink]]
   private var packs = Map.empty[PackKey, ActorRef[InvokerReport]]
@@ -101,7 +103,7 @@ private final class InvokerSession(
         Behaviors.same
       }
 
-  // partial: the wire knows nothing of types
+  // partial: messages from other nodes are not checked for their types
   private val handler: PartialFunction[Command, Behavior[Command]] =
     case beat: Beat =>
       onBeat(beat)

@@ -23,19 +23,20 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.jdk.DurationConverters.*
 import scala.util.{Failure, Success, Try}
 
-/** This controller among the others; see [[BootstrapStep]].
+/** This controller's membership of the cluster; see [[BootstrapStep]].
   *
   * @param joined
-  *   when it is a member and the database knows; failed with what the operator has to know when it cannot be
+  *   completes when it is a member and the database knows; fails with a message for the operator if it cannot
+  *   become one
   * @param removed
-  *   when it is a member no more
+  *   completes when it is no longer a member
   */
 final class Membership private (val joined: Future[Unit], val removed: Future[Unit])
 
 /** @param foundAfter
   *   how long others have to answer before this controller may be the first
   * @param joinTimeout
-  *   how long it may take to be a member
+  *   how long it may take to become a member
   */
 final case class MembershipSettings(foundAfter: FiniteDuration, joinTimeout: FiniteDuration)
 
@@ -49,7 +50,7 @@ object MembershipSettings:
 
 object Membership:
   /** Joins the seeds of the configuration, or founds the cluster. A controller with a database of its own is
-    * alone, and does so at once. Throws `SetupException`.
+    * alone, and founds it immediately. Throws `SetupException`.
     */
   def begin(config: Config)(using system: ActorSystem[?]): Membership =
     val seeds = ClusterSettings.from(config).seedAddresses.map(AddressFromURIString(_))
@@ -85,7 +86,7 @@ object Membership:
   private[cluster] case object Overdue extends Message
   private[cluster] final case class LockQueried(held: Try[Option[LockMode]], claimed: Boolean) extends Message
 
-/** The effects of [[BootstrapStep]]. The lock is asked by one call at a time, apart from the actor. */
+/** Carries out each [[BootstrapStep]]. Queries the lock by one call at a time, outside the actor's thread. */
 private final class Joining(
     others: Vector[Address],
     lock: SharedLock,
@@ -116,13 +117,13 @@ private final class Joining(
       else Wake
     cluster.subscriptions ! Subscribe(events, classOf[MemberEvent])
     cluster.subscriptions ! Subscribe(context.messageAdapter[SelfRemoved](_ => Removed), classOf[SelfRemoved])
-    // Pekko ends the system of a node that is refused.
+    // Pekko terminates the actor system of a node that is refused.
     val shutdown = CoordinatedShutdown(context.system)
     shutdown.addTask(CoordinatedShutdown.PhaseBeforeServiceUnbind, "burst-refused"): () =>
       if shutdown.shutdownReason().contains(IncompatibleConfigurationDetectedReason) then
         joined.tryFailure(SetupException(VersionCheck.Refusal))
       Future.successful(Done)
-    // Not when it has left: with that the system begins to end, and what is still to be done may not be.
+    // Not when it has left: then the system begins to terminate, possibly before the remaining work is done.
     CoordinatedShutdown(context.system)
       .addTask(CoordinatedShutdown.PhaseBeforeActorSystemTerminate, "burst-membership"): () =>
         Future { lock.close(); Done }(using blocking)
@@ -140,7 +141,7 @@ private final class Joining(
         Behaviors.same
       case Became(now) =>
         status = now
-        // One that was a member and is no more founds nothing: `Removed` follows.
+        // A controller that was a member and no longer is does not found a cluster: `Removed` follows.
         if isMember then act()
         Behaviors.same
       case LockQueried(answer, claimed) =>
@@ -187,7 +188,7 @@ private final class Joining(
       held = None
       (claimed, cause) match
         case (true, unavailable: StoreUnavailable) if unavailable.mayPass => awaitDatabase(unavailable)
-        // Without the database a controller could do nothing, as a member either.
+        // Without the database a controller could do nothing, even as a member.
         case (true, _) => joined.tryFailure(cause)
         case (false, _) =>
           if !failing then
@@ -195,13 +196,13 @@ private final class Joining(
               .error("the database cannot be told that this controller is a member; trying again", cause)
       failing = true
 
-  /** It may begin later than its controllers. */
+  /** Keeps trying: the database may start later than its controllers. */
   private def awaitDatabase(unavailable: StoreUnavailable): Unit =
     if away.isEmpty then context.log.warn(s"${unavailable.getMessage}; still trying", unavailable)
     away = Some(unavailable)
     retryJoin()
 
-  /** Somebody is a member, or is about to be, and may answer now. Each time they have longer to do so. */
+  /** There is a member, or will soon be one, which may answer now. Each time it has longer to do so. */
   private def refused(): Unit =
     if !told && pause == LongestPause then
       told = true

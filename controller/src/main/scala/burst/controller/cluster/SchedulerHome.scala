@@ -20,39 +20,40 @@ import org.apache.pekko.util.Timeout
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Where the scheduler runs. `scheduler` reaches it wherever that is. */
+/** Where the scheduler runs. `scheduler` reaches it in any case. */
 private[controller] trait SchedulerHome:
   def scheduler: ActorRef[SchedulerNode.Command]
 
-  /** At present. */
+  /** Where the scheduler runs at present. */
   def host: SchedulerHost
 
-  /** Ends it in good order if it is here; another controller takes over, if there is one. */
+  /** Stops the scheduler in an orderly way if it runs here; another controller takes over, if there is one.
+    */
   def leave(limit: FiniteDuration): Future[Unit]
 
 private[controller] object SchedulerHome:
-  /** That of the actor, by which `cluster.conf` knows it, too. */
+  /** The name of the actor; `cluster.conf` uses it, too. */
   private val Name = "burst-scheduler"
 
-  /** In a cluster the scheduler is a singleton among the controllers; alone it is simply here. */
+  /** In a cluster the scheduler is a singleton among the controllers; a single controller runs it itself. */
   def of(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?]): SchedulerHome =
-    // A defect of its parts begins it anew, as if another controller had taken over.
+    // A defect of its parts restarts it, as if another controller had taken over.
     val supervised = Behaviors.supervise(node).onFailure[Exception](SupervisorStrategy.restart)
     if isClustered then Clustered(supervised) else Alone(supervised)
 
-  /** Takes this controller out of the cluster, whatever the others think; its process then ends. */
+  /** Removes this controller from the cluster, whatever the others think; its process then ends. */
   def giveWay()(using system: ActorSystem[?]): Unit = if isClustered then
     val cluster = Cluster(system)
     cluster.manager ! Down(cluster.selfMember.address)
 
-  /** The scheduler has ended here. It is asked to where this controller leaves, and otherwise only by one
-    * that has taken this one out of the cluster, and may be gone before it could say so: then this controller
-    * would be a member without a scheduler, for which all wait.
+  /** The scheduler has ended here. It is told to when this controller leaves, and otherwise only by a
+    * controller that has removed this one from the cluster, and may have ended before it could say so: then
+    * this controller would be a member without a scheduler, for which all others wait.
     */
   def ended()(using system: ActorSystem[?]): Unit =
     if isClustered && Cluster(system).selfMember.status == MemberStatus.Up then giveWay()
 
-  /** Whether there may be other controllers, and invokers are processes of their own. */
+  /** Whether there may be other controllers, and invokers are separate processes. */
   def isClustered(using system: ActorSystem[?]): Boolean =
     system.settings.config.getString("pekko.actor.provider") == "cluster"
 
@@ -81,7 +82,7 @@ private[controller] object SchedulerHome:
 
     // Invokers know the controllers' addresses, not which of them has the scheduler.
     system.systemActorOf(
-      // the wire knows nothing of types
+      // messages from other nodes are not checked for their types
       Behaviors.receiveMessagePartial[Any] { case hello: Hello =>
         scheduler ! hello
         Behaviors.same

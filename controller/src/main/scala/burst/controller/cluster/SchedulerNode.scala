@@ -13,16 +13,16 @@ import scala.concurrent.Future
 import scala.concurrent.duration.DurationInt
 import scala.util.{Failure, Success}
 
-/** What there is once in a cluster: the gang scheduler, and the registry and the acceptor of invokers'
-  * sessions. Begins with a new epoch from the database; until it has one, requests wait. When the database
-  * has a later one, another controller has taken over while this one stood still or was cut off, and may be
-  * gone again: as neither store nor invokers accept an earlier epoch, this controller ends, and one that is
-  * left begins again.
+/** The singletons of a cluster: the gang scheduler, and the registry and the acceptor of invokers' sessions.
+  * Starts with a new epoch from the database; until it has one, requests wait. If the database has a later
+  * one, another controller has taken over while this one was suspended or cut off, and may have ended again:
+  * as neither store nor invokers accept an earlier epoch, this controller ends, and one of the remaining ones
+  * starts the scheduler again.
   */
 object SchedulerNode:
   sealed trait Internal
 
-  /** Ends it in good order, for another controller to take over or the process to end. */
+  /** Stops it in an orderly way, for another controller to take over or the process to end. */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
   private final case class Begun(epoch: Long) extends Internal
   private final case class NoEpoch(cause: Throwable) extends Internal
@@ -33,7 +33,7 @@ object SchedulerNode:
 
   type Command = GangScheduler.Command | RegistryCommand[InvokerRequest] | Hello | Internal
 
-  /** All it is made of. */
+  /** The components it needs. */
   final case class Parts(
       config: Config,
       storage: Storage,
@@ -89,7 +89,7 @@ object SchedulerNode:
       "invoker-registry"
     )
     val acceptor = context.spawn(SessionAcceptor(epoch, sessions, registry), "session-acceptor")
-    // Alone, the scheduler takes care of itself; a defect of the others ends all three.
+    // On a single controller the scheduler restarts by itself; a defect of the others ends all three.
     if parts.environment.adoption.isDefined then context.watch(scheduler)
     context.watch(registry)
     context.watch(acceptor)
@@ -111,7 +111,7 @@ object SchedulerNode:
         stopping(Vector(replyTo))
       case Check =>
         context.pipeToSelf(Future(parts.storage.epochs.present())(using parts.environment.blocking)):
-          // A database that fails is for those to tell who need it.
+          // Those that need the database report its failures.
           _.fold(_ => Present(epoch), Present(_))
         Behaviors.same
       case Present(later) if later > epoch =>
@@ -121,7 +121,7 @@ object SchedulerNode:
       case _: Present =>
         check()
         Behaviors.same
-      // all that is internal, and whatever else the wire brings, which knows nothing of types
+      // internal messages, and any others, as messages from other nodes are not checked for their types
       case _ => Behaviors.same
     }
 

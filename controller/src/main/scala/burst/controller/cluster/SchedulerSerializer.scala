@@ -15,16 +15,16 @@ import org.apache.pekko.actor.ExtendedActorSystem
 import scala.concurrent.duration.FiniteDuration
 import scala.reflect.ClassTag
 
-/** What a controller asks of the scheduler on another one, and the answers. Each says the version of the
-  * protocol since which it has been as it is: one that is changed so that the release before could not read
-  * it gets another number, and is read by both as long as both are spoken. Controllers that have no version
-  * in common do not become members of one cluster ([[VersionCheck]]).
+/** Serializes requests from a controller to the scheduler on another one, and the answers. Each names the
+  * version of the protocol since which it has had its format: if a change makes it unreadable for the
+  * previous release it gets another number, and both formats are read as long as both versions are supported.
+  * Controllers that have no version in common do not become members of one cluster ([[VersionCheck]]).
   *
-  * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
-  * its summary. Of one that has ended the answer is that, or that it goes on no more, unless all that its
-  * workers put out is told with it, which is little: then there is nothing to read. What invokers have warm,
-  * and on which nodes they have room, is for the scheduler: of many of them it would be more than a message
-  * may have.
+  * Flares are not sent back whole: the asker reads them from the shared store. The answer for an accepted
+  * flare is its summary. For a flare that has ended the answer is only that it is no longer active, unless
+  * its results are sent along because they are small: then there is nothing left to read. Only the scheduler
+  * uses the invokers' warm packs and the room on their nodes: with many invokers these would exceed the size
+  * of a message.
   */
 final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSerializer(7302, system):
   import SchedulerSerializer.{given, *}
@@ -58,7 +58,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
 
   private def await: JsonValueCodec[Await] = JsonCodecMaker.make(MessageCodecs.config)
 
-  /** The release before takes any for the answer that nothing goes on. */
+  /** The previous release takes any other answer to mean that the flare is not active. */
   private def awaited: JsonValueCodec[Awaited] =
     given JsonValueCodec[Flare] = sent(withoutSecrets)
     val ended = JsonCodecMaker.make[Option[Awaited.Ended]](MessageCodecs.config)
@@ -90,7 +90,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   )
 
 object SchedulerSerializer:
-  /** What failed on the scheduler's controller, whose log has the rest. */
+  /** A failure on the scheduler's controller, whose log has the details. */
   private final class RemoteFailure(message: String) extends RuntimeException(message, null, false, false)
 
   private def kind[A <: AnyRef: ClassTag](name: String, codec: Codec[A], since: Int = 2): Kind[A] =
@@ -104,11 +104,11 @@ object SchedulerSerializer:
   private given JsonValueCodec[FiniteDuration] = Durations.oftenInMillis
   private given JsonValueCodec[Packing] = JsonCodecMaker.make(MessageCodecs.enumerated)
 
-  /** As much of a flare as is told. */
+  /** The codec of the part of a flare that is sent. */
   private def sent(told: Flare => Flare): JsonValueCodec[Flare] =
     As(JsonCodecMaker.make[Flare](MessageCodecs.config), identity, told)
 
-  /** Of what there is no more to say than that it is there. */
+  /** The codec of a message without content. */
   private def always[A](value: A): Codec[A] =
     Codec.from(Decoder.const(value), Encoder.instance(_ => Json.Null))
 

@@ -13,7 +13,7 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   * take.
   */
 private[cluster] final case class SessionSettings(contact: FiniteDuration, kill: FiniteDuration):
-  /** An invoker that was not heard of for so long has killed its packs. It counts from an instant before the
+  /** An invoker that has been silent for this long has killed its packs. It counts from a moment before the
     * one the controller counts from.
     */
   def silence: FiniteDuration = contact + kill
@@ -26,11 +26,8 @@ private[cluster] object SessionSettings:
       config.getDuration("kill-timeout").toMillis.millis
     )
 
-/** Accepts invokers in other processes: begins a session for each that says Hello, one per id, by the newest
-  * version that it speaks too.
-  *
-  * @param spoken
-  *   the versions of the protocol between nodes that this controller speaks
+/** Accepts invokers in other processes: begins a session for each that sends Hello, one per id, with the
+  * newest version that both speak.
   */
 private[cluster] object SessionAcceptor:
   private[cluster] final case class Ended(id: InvokerId, session: ActorRef[InvokerSession.Command])
@@ -79,7 +76,7 @@ private final class SessionAcceptor(
       case Some(Entry(known, session)) if hello.follows(known) =>
         replace(entries, session, InvokerLoss.Restarted, hello, version)
       case Some(Entry(_, session)) =>
-        // It says Hello again until the session ends, one way or the other.
+        // The invoker sends Hello again until the session ends, one way or the other.
         session ! InvokerSession.Rival(hello.from)
         Behaviors.same
       case None => open(entries, hello, version)

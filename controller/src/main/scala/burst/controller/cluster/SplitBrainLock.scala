@@ -8,10 +8,10 @@ import org.apache.pekko.coordination.lease.scaladsl.Lease
 import org.apache.pekko.dispatch.Dispatchers
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Decides which controllers go on when they cannot reach each other: those of which one gets a lock in the
-  * database they all share. The others end. PostgreSQL frees the lock with the connection it was taken on, so
-  * that one who dies with it blocks nobody. Controllers that reach neither each other nor the database all
-  * end: none of them could do anything anyway.
+/** Decides which controllers continue when they cannot reach each other: the partition in which one gets a
+  * lock in the database they all share. The others end. PostgreSQL releases the lock with the connection it
+  * was taken on, so that a controller that dies with it blocks no other. Controllers that reach neither each
+  * other nor the database all end: none of them could do anything anyway.
   */
 final class SplitBrainLock(settings: LeaseSettings, system: ExtendedActorSystem) extends Lease(settings):
   private given ExecutionContext = system.dispatchers.lookup(Dispatchers.DefaultBlockingDispatcherId)
@@ -32,7 +32,8 @@ final class SplitBrainLock(settings: LeaseSettings, system: ExtendedActorSystem)
   def checkLease(): Boolean = lock.held().contains(LockMode.Exclusive)
 
 object SplitBrainLock:
-  /** Controllers that share a database settle by it who goes on; of those that share none there is only one.
+  /** Controllers that share a database use the lock to decide which of them continue; without a shared one
+    * there is only one controller.
     */
   def configured(config: Config): Config =
     if config.getString("burst.store.postgresql.url").isEmpty then config

@@ -7,9 +7,9 @@ import org.apache.pekko.util.Version
 import scala.collection.immutable
 import scala.jdk.CollectionConverters.*
 
-/** Lets controllers into one cluster only where a version of the protocol between nodes is common to them.
-  * Pekko asks it on both sides: the member that is asked to let another one in, and the node that wants to
-  * join.
+/** Admits controllers to one cluster only if they have a version of the protocol between nodes in common.
+  * Pekko runs the check on both sides: on the member that is asked to admit another one, and on the node that
+  * wants to join.
   */
 final class VersionCheck extends JoinConfigCompatChecker:
   import VersionCheck.*
@@ -27,7 +27,7 @@ object VersionCheck:
   /** The versions assumed of controllers that state none. */
   private val Unsaid = Versions(2, 2)
 
-  /** Why a controller that is refused ends. */
+  /** The message with which a refused controller ends. */
   val Refusal: String =
     s"this controller speaks ${Protocol.Nodes} of the protocol between nodes, and those that are up speak none of " +
       "them: upgrade one release after the other, or stop all controllers first (the log has both versions)."
@@ -44,7 +44,9 @@ object VersionCheck:
     )
     .withFallback(config)
 
-  /** What members of a cluster say of themselves is the newest version that they speak. */
+  /** Members of a cluster announce the newest version that they speak; this checks for one that knows
+    * submission ids.
+    */
   def knowsIds(member: Member): Boolean = member.appVersion.compareTo(WithIds) >= 0
 
   private val WithIds = Version(Protocol.SubmissionIds.toString)

@@ -4,24 +4,25 @@ import io.circe.derivation.{Configuration, ConfiguredCodec}
 import io.circe.JsonObject
 import io.circe.syntax.*
 
-/** What a definition has beside its program and options: what OpenWhisk's clients say of an action.
+/** The properties of a definition beside its program and options, as OpenWhisk's clients set them for an
+  * action.
   *
   * @param main
-  *   the function that a program in a file of source is called by
+  *   the function to call in a program that is a source file
   * @param image
-  *   what a `blackbox` runs in
+  *   the image in which a `blackbox` runs
   * @param components
   *   the actions of a sequence, as `/namespace/[package/]name`
   * @param binary
   *   whether its code was sent as base64
   * @param initParameters
-  *   names of those parameters that a program has in its environment, and not in its inputs
+  *   names of the parameters that a program gets in its environment, and not in its inputs
   * @param logs
-  *   MB of a log
+  *   the limit of a log in MB
   * @param concurrency
-  *   how many invocations a pack may run at once
+  *   how many invocations a pack may run at the same time
   * @param label
-  *   the version that it was given, in place of the platform's own
+  *   the version that a client gave it, instead of the platform's own
   */
 final case class ActionFields(
     main: Option[String] = None,
@@ -35,10 +36,11 @@ final case class ActionFields(
     concurrency: Int = 1,
     label: Option[String] = None
 ):
-  /** The label of a next version that says none of its own. */
+  /** The label of a next version that sets none of its own. */
   def nextLabel: Option[String] = label.map(EntityVersion.after)
 
-  /** Those of a next version whose program was replaced by who knows nothing of actions. */
+  /** The properties of a next version whose program was replaced by a client that knows nothing of actions.
+    */
   def under(program: ActionFields, kind: String, init: Set[String]): ActionFields = copy(
     annotations = if annotations.contains("exec") then annotations.add("exec", kind.asJson) else annotations,
     concurrency = if Kind.familyOf(kind).exists(_.isConcurrent) then concurrency else 1,

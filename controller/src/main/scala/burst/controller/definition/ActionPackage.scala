@@ -4,8 +4,8 @@ import burst.protocol.Timestamp
 import io.circe.Codec
 import io.circe.JsonObject
 
-/** A package of actions, with parameters for all of them; or a binding, which is another one under a name and
-  * with parameters of its own.
+/** A package of actions, with parameters for all of them; or a binding, which is another package under a name
+  * and with parameters of its own.
   */
 final case class ActionPackage(
     namespace: String,
@@ -17,8 +17,8 @@ final case class ActionPackage(
     annotations: JsonObject,
     updated: Timestamp
 ):
-  /** Whether somebody may read it and what is in it. */
+  /** Whether `reader` may read it and its contents. */
   def isOpenTo(reader: String): Boolean = publish || namespace == reader
 
-/** Where a package is. */
+/** The full name of a package. */
 final case class PackageName(namespace: String, name: String) derives Codec.AsObject

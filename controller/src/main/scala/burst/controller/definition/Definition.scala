@@ -4,8 +4,7 @@ import burst.protocol.{DefinitionRef, PackageId, Timestamp}
 import io.circe.JsonObject
 import io.circe.syntax.*
 
-/** A deployed work function. Secrets are those of the present version, whichever version this is.
-  */
+/** A deployed work function. Its secrets are those of the current version, whichever version this is. */
 final case class Definition(
     namespace: String,
     name: String,
@@ -33,10 +32,10 @@ final case class Definition(
       action.logs
     )
 
-  /** The kind by which machines know it. */
+  /** The kind that invokers receive. */
   private def runsAs: String = if isNative then KindFamily.Skeleton else kind
 
-  /** Whether its image is the one that OpenWhisk has for executables, which need none here. */
+  /** Whether its image is the one that OpenWhisk uses for executables, which need none here. */
   private def isNative: Boolean =
     family.contains(KindFamily.Blackbox) && packageSize > 0 && action.image.exists(KindFamily.isSkeleton)
 
@@ -47,17 +46,19 @@ final case class Definition(
 
   def isSequence: Boolean = Kind.isSequence(kind)
 
-  /** The parameters that it was given. A sequence has none: they would be nobody's. */
+  /** Its own parameters. A sequence has none: no program would receive them. */
   def own: Parameters =
     if isSequence then Parameters.Empty else Parameters(parameters, action.initParameters)
 
-  /** With those that the platform gives it: a sequence is known to its clients by its actions. */
+  /** Its parameters, including those that the platform adds: a sequence's clients see its actions. */
   def all: Parameters =
     if isSequence then Parameters(JsonObject(Definition.Actions -> action.components.asJson)) else own
 
 object Definition:
   private val Actions = "_actions"
 
-  /** Environment variables of a program, secret ones among them, and bytes of their names and values. */
+  /** The most environment variables of a program, including secret ones, and the most bytes of their names
+    * and values.
+    */
   val MostVariables: Int = 100
   val MostVariableBytes: Long = 64 * 1024

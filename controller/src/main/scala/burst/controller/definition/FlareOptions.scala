@@ -5,9 +5,9 @@ import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec}
 import scala.concurrent.duration.FiniteDuration
 
-/** What can be set per definition and again per flare; what is absent is the platform's choice. `memory` is
-  * in MiB per worker, `chunkSize` in bytes. An option is a field here, with its value in force in
-  * [[FlareTerms]]; nothing else is said of it on its way through the controller.
+/** Options that can be set per definition and again per flare; the platform chooses those that are absent.
+  * `memory` is in MiB per worker, `chunkSize` in bytes. Each option is a field here, and its value in force a
+  * field of [[FlareTerms]]; nothing else in the controller depends on which options there are.
   */
 final case class FlareOptions(
     granularity: Option[Int] = None,
@@ -18,7 +18,7 @@ final case class FlareOptions(
     memory: Option[Int] = None,
     retries: Option[Int] = None
 ):
-  /** These options, completed by `defaults` where they say nothing. */
+  /** These options, with those that are absent taken from `defaults`. */
   def orElse(defaults: FlareOptions): FlareOptions = FlareOptions(
     granularity.orElse(defaults.granularity),
     packing.orElse(defaults.packing),
@@ -36,11 +36,11 @@ object FlareOptions:
 
   val Names: Seq[String] = FlareOptions().productElementNames.toSeq
 
-  /** What a group cannot have, and what is not shown of a flare. */
+  /** The option that a group cannot have, and that is not shown for a flare. */
   val Retries = "retries"
 
-/** The options in force for a flare. What is absent still is chosen later: the granularity by the scheduler,
-  * the size of chunks by the backend.
+/** The options in force for a flare. Those still absent are chosen later: the granularity by the scheduler,
+  * the chunk size by the backend.
   */
 final case class FlareTerms(
     granularity: Option[Int] = None,
@@ -56,7 +56,7 @@ object FlareTerms:
   private given Codec[FiniteDuration] = Durations.inMillis
   given Codec.AsObject[FlareTerms] = Codec.AsObject.derived
 
-  /** These options, completed by what the platform gives where they say nothing. */
+  /** These options, with those that are absent taken from the platform's `defaults`. */
   def of(options: FlareOptions, defaults: FlareTerms): FlareTerms = FlareTerms(
     options.granularity.orElse(defaults.granularity),
     options.packing.getOrElse(defaults.packing),

@@ -1,28 +1,28 @@
 package burst.controller.definition
 
-/** What programs are written in. A family is what runs them; its versions are names that OpenWhisk's clients
-  * know, all of which it runs.
+/** The languages of programs. All versions of a family run on the same runtime; they are names that
+  * OpenWhisk's clients know.
   *
   * @param default
-  *   the version that a family's name without one stands for
+  *   the version that the family's name alone stands for
   */
 enum KindFamily(val name: String, val default: String, val others: String*):
   case Nodejs extends KindFamily("nodejs", "20", "22", "18", "16", "14", "12", "10")
   case Python extends KindFamily("python", "3.10", "3.13", "3.12", "3.11", "3.9", "3.8", "3.7", "3.6", "3")
 
-  /** Executables that speak the action loop: they are not compiled here. */
+  /** Executables that speak the action loop; they are not compiled here. */
   case Go extends KindFamily("go", "1.20", "1.22", "1.21", "1.19", "1.18", "1.17", "1.15")
   case Swift extends KindFamily("swift", "5.3", "5.7", "5.4", "5.1")
 
-  /** Built with our SDK. */
+  /** Programs built with our SDK. */
   case Rust extends KindFamily("rust", "1.34")
 
-  /** Whatever runs in an image of its own, which gets its code where there is some; in OpenWhisk's skeleton,
+  /** A program in an image of its own, which receives code if there is any; with OpenWhisk's skeleton image,
     * an executable that is started for each run.
     */
   case Blackbox extends KindFamily("blackbox", "")
 
-  /** Other actions, one after the other: nothing of its own runs. */
+  /** Other actions, one after the other: it runs no program of its own. */
   case Sequence extends KindFamily("sequence", "")
 
   def versions: Seq[String] = if default.isEmpty then Seq.empty else default +: others
@@ -31,19 +31,21 @@ enum KindFamily(val name: String, val default: String, val others: String*):
   def isConcurrent: Boolean = this == Nodejs
 
 object KindFamily:
-  /** What machines call executables that are started for each run, as OpenWhisk's skeleton does. */
+  /** The kind under which invokers know executables that are started for each run, as with OpenWhisk's
+    * skeleton.
+    */
   val Skeleton = "skeleton"
 
-  /** As clients know a kind by which machines have been told what to run. */
+  /** The name that clients see for a kind that invokers received. */
   def shown(kind: String): String = if kind == Skeleton then Blackbox.name else kind
 
-  /** Whether an image is the one that clients name for executables (`--native`). */
+  /** Whether an image is the one that clients use for executables (`--native`). */
   def isSkeleton(image: String): Boolean = image.takeWhile(_ != ':').endsWith("openwhisk/dockerskeleton")
 
 /** A kind as it is stored and shown, such as `python:3.10`. */
 object Kind:
-  /** What a request asks for: a family, or one of its versions, or its `default`. `rust` alone stays so: it
-    * is what definitions are called that were deployed by our own API.
+  /** Resolves the kind in a request: a family, or one of its versions, or its `default`. `rust` alone stays
+    * unchanged: it is the kind of definitions that were deployed through our own API.
     */
   def resolve(text: String): Option[String] = text.split(":", 2) match
     case Array(KindFamily.Rust.name) => Some(text)
@@ -57,14 +59,14 @@ object Kind:
     if family.default.isEmpty then family.name
     else s"${family.name}:${version.getOrElse(family.default)}"
 
-  /** That of a kind that was resolved. */
+  /** The family of a resolved kind. */
   def familyOf(kind: String): Option[KindFamily] = family(kind.takeWhile(_ != ':'))
 
   def isSequence(kind: String): Boolean = familyOf(kind).contains(KindFamily.Sequence)
 
   private def family(name: String): Option[KindFamily] = KindFamily.values.find(_.name == name)
 
-  /** How each may be asked for. */
+  /** The names under which each may be requested. */
   val Names: Seq[String] = KindFamily.values.toSeq.flatMap: family =>
     if family.default.isEmpty then Seq(family.name)
     else s"${family.name}:default" +: family.versions.map(version => s"${family.name}:$version")

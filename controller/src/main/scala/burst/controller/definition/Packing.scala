@@ -9,5 +9,5 @@ enum Packing derives ConfiguredEnumCodec:
   case Mixed, Homogeneous, Heterogeneous
 
 object Packing:
-  /** As they are called in requests and settings. */
+  /** Their names in requests and settings. */
   val named: Seq[(String, Packing)] = values.toSeq.flatMap(it => it.asJson.asString.map(_ -> it))

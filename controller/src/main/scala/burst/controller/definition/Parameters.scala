@@ -5,10 +5,10 @@ import io.circe.JsonObject
 /** Parameters of an action or a package.
   *
   * @param init
-  *   names of those that a program has in its environment from its start, and not in its inputs
+  *   names of those that a program gets in its environment at its start, and not in its inputs
   */
 final case class Parameters(values: JsonObject, init: Set[String] = Set.empty):
-  /** These, and of the others those whose names are not among them. */
+  /** These parameters, plus those of `others` whose names are not among them. */
   def over(others: Parameters): Parameters =
     val all = JsonObject.fromIterable(others.values.toIterable ++ values.toIterable)
     Parameters(all, init ++ others.init.filterNot(values.contains))

@@ -2,21 +2,21 @@ package burst.controller.definition
 
 import io.circe.{Codec, JsonObject}
 
-/** A secret as it is stored: encrypted by the key of this id, for one name of one definition. */
+/** A secret as it is stored: encrypted with the key of this id, for one name in one definition. */
 final case class SealedSecret(name: String, keyId: String, text: String) derives Codec.AsObject:
   override def toString: String = s"SealedSecret($name)"
 
-/** Environment variables of a definition's program, of which some are still sealed. */
+/** Environment variables of a definition's program, some of which are still sealed. */
 final case class SealedEnvironment(variables: Map[String, String], secrets: Vector[SealedSecret])
     derives Codec.AsObject:
   def isEmpty: Boolean = variables.isEmpty && secrets.isEmpty
 
-  /** With these secrets, which stand above variables of their names. */
+  /** Returns these variables with `secrets`, which replace variables of the same names. */
   def under(secrets: Vector[SealedSecret]): SealedEnvironment =
     SealedEnvironment(variables -- secrets.map(_.name), secrets)
 
-  /** With the parameters that are for the start of the program: strings as they are, all else as JSON.
-    * Earlier versions stored some that cannot be there.
+  /** Adds the parameters for the start of the program: strings unchanged, all else as JSON. Leaves out names
+    * that cannot be environment variables, some of which earlier versions stored.
     */
   def started(parameters: JsonObject): SealedEnvironment =
     val more = parameters.toIterable.collect:
@@ -27,8 +27,8 @@ final case class SealedEnvironment(variables: Map[String, String], secrets: Vect
 object SealedEnvironment:
   val Empty: SealedEnvironment = SealedEnvironment(Map.empty, Vector.empty)
 
-/** What a deploy says of variables: those that are to be in place of all there are, and secrets that are
-  * added, replaced or removed. A name is of the kind that it was given last.
+/** The changes that a deploy makes to variables: new ones that replace all existing ones, and secrets that
+  * are added, replaced or removed. A name becomes a variable or a secret as it was last set.
   */
 final case class VariableChanges(
     variables: Option[Map[String, String]] = None,

@@ -6,7 +6,7 @@ object Version:
 
   def of(revision: Int): String = s"0.0.$revision"
 
-  /** The number of the deploy, where the text is a version at all. */
+  /** The number of the deploy, if the text is a version at all. */
   def revision(text: String): Option[Int] = text match
     case Form(digits) => digits.toIntOption
     case _ => None

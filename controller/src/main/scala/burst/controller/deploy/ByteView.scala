@@ -1,7 +1,8 @@
 package burst.controller.deploy
 
-/** Little-endian reading from bytes that may be hostile: what lies outside is `None`, never an exception.
-  * Offsets are unsigned in the formats read here, so a negative one is simply outside as well.
+/** Reads little-endian numbers from bytes that may be hostile: anything out of bounds is `None`, never an
+  * exception. Offsets are unsigned in the formats read here, so a negative one is simply out of bounds as
+  * well.
   */
 private[deploy] final class ByteView(bytes: Array[Byte]):
   val length: Long = bytes.length
@@ -14,7 +15,7 @@ private[deploy] final class ByteView(bytes: Array[Byte]):
   def u32(offset: Long): Option[Long] = Option.when(has(offset, 4))(number(offset, 4))
   def u64(offset: Long): Option[Long] = Option.when(has(offset, 8))(number(offset, 8))
 
-  /** The zero-terminated string at `offset`, if it ends within `limit` bytes. */
+  /** Returns the zero-terminated string at `offset`, if it ends within `limit` bytes. */
   def cString(offset: Long, limit: Int): Option[String] =
     if !has(offset, 1) then None
     else

@@ -8,8 +8,9 @@ import burst.protocol.{PackageId, Timestamp}
 import org.slf4j.LoggerFactory
 import scala.util.control.NonFatal
 
-/** Definitions together with their packages: no version of one stands without its package, and a package goes
-  * with the last version and flare that need it, or with the next sweep when calls met. Calls block.
+/** Definitions together with their packages: no version of a definition exists without its package, and a
+  * package is deleted with the last version and flare that need it, or in the next sweep if calls were
+  * concurrent. Calls block.
   */
 final class Definitions(store: DefinitionStore, packages: Packages):
   import Definitions.log
@@ -29,11 +30,11 @@ final class Definitions(store: DefinitionStore, packages: Packages):
       withPackage(definition.packageId, bytes):
         store.put(definition, _, overwrite, limits, replaceParameters, variables)
 
-  /** Stores what `next` makes of a definition, with its package if that is another one. */
+  /** Stores what `next` returns for a definition, with its package if that is a different one. */
   def edit(namespace: String, name: String, bytes: Option[Array[Byte]], limits: NamespaceLimits)(
       next: Option[Definition] => Either[DeployRefusal, Definition]
   ): Either[DeployRefusal, Definition] =
-    // Nothing is moved for what is refused at once.
+    // Nothing is transferred for a request that is refused immediately.
     next(store.find(namespace, name)).flatMap: _ =>
       bytes match
         case None => store.edit(namespace, name, None, limits)(next).map(settled)
@@ -48,13 +49,13 @@ final class Definitions(store: DefinitionStore, packages: Packages):
     val stored = packages.copyOf(id, bytes.length) match
       case None => anew()
       case Some(there) =>
-        // It may go before the definition is stored; one of our own may not.
+        // It may be deleted before the definition is stored; a copy of our own may not.
         try put(there)
         catch case _: PackageGone => anew()
     if stored.isLeft then released(Set(id))
     stored.map(settled)
 
-  /** Makes a next version that is equal to an older one, as `DefinitionStore.rollBack` does. */
+  /** Makes a new version that is equal to an older one, as `DefinitionStore.rollBack` does. */
   def rollBack(
       namespace: String,
       name: String,
@@ -68,8 +69,8 @@ final class Definitions(store: DefinitionStore, packages: Packages):
   def remove(namespace: String, name: String): Option[Definition] =
     store.delete(namespace, name).map(settled)
 
-  /** Packages of versions that went: nothing may need them now. What was asked for is done, though their
-    * bytes stay for now; the janitor finds them, too.
+  /** Deletes packages of versions that were dropped, unless something still needs them. A failure is only
+    * logged, as the request itself is done; the janitor finds them later.
     */
   def released(ids: Set[PackageId]): Unit =
     try ids.foreach(packages.removeUnneeded)

@@ -1,7 +1,7 @@
 package burst.controller.deploy
 
-/** What an executable needs of the machine it is to run on. `libc` is the newest version of the GNU C library
-  * it asks for, none when it is linked statically.
+/** What an executable requires of the machine it is to run on. `libc` is the newest version of the GNU C
+  * library it requires, none if it is linked statically.
   */
 final case class ElfNeeds(arch: String, loader: Option[String], libc: Option[LibcVersion])
 
@@ -33,7 +33,8 @@ private[deploy] final class ElfReader(view: ByteView):
       case _ => Left(truncated("header"))
 
   private def programHeaders(): Either[PackageProblem, Vector[Segment]] =
-    // Another class or byte order has its fields elsewhere; its architecture alone refuses it.
+    // With another class or byte order the fields are elsewhere; such files are refused by their architecture
+    // alone.
     if !view.u8(4).contains(Bits64) || !view.u8(5).contains(LittleEndian) then Right(Vector.empty)
     else
       val table =
@@ -59,7 +60,7 @@ private[deploy] final class ElfReader(view: ByteView):
       case None => Right(None)
       case Some(s) => view.cString(s.offset, 4096).toRight(truncated("interpreter")).map(Some(_))
 
-  /** The dynamic entries up to the terminating one; empty for a static executable. */
+  /** Returns the dynamic entries up to the terminating one; empty for a static executable. */
   private def dynamicSegment(segments: Vector[Segment]): Either[PackageProblem, Map[Long, Long]] =
     segments.find(_.kind == Dynamic) match
       case None => Right(Map.empty)
@@ -88,9 +89,9 @@ private[deploy] final class ElfReader(view: ByteView):
         names.toRight(truncated("list of required library versions"))
       case _ => Left(truncated("dynamic segment"))
 
-  /** Names in the chain of Verneed records and their chains of Vernaux records. Both chains go by relative
-    * steps that may only lead forward, so they end; the number of records read is bounded all the same, since
-    * chains that overlap could make it the square of the file's length.
+  /** Returns the names in the chain of Verneed records and their chains of Vernaux records. Both chains use
+    * relative steps that can only lead forward, so they end; the number of records read is bounded all the
+    * same, since overlapping chains could make it the square of the file's length.
     */
   private def versionNames(first: Long, files: Long, strings: Long): Option[Vector[String]] =
     val names = Vector.newBuilder[String]
@@ -120,7 +121,7 @@ private[deploy] final class ElfReader(view: ByteView):
         case _ => sound = false
     Option.when(sound)(names.result())
 
-  /** Where a loaded address stands in the file. */
+  /** Returns the file offset of a loaded address. */
   private def fileOffset(segments: Vector[Segment], address: Long): Option[Long] =
     segments
       .find(s =>
@@ -151,7 +152,7 @@ private object ElfReader:
 
   def libcVersion(name: String): Option[LibcVersion] = name match
     case Glibc(version) => LibcVersion.parse(version)
-    // Asked for by packed relative relocations, which 2.36 learnt to read.
+    // Required by packed relative relocations, which glibc supports since 2.36.
     case "GLIBC_ABI_DT_RELR" => Some(LibcVersion(2, 36))
     case _ => None
 

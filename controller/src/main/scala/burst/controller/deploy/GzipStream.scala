@@ -3,9 +3,9 @@ package burst.controller.deploy
 import java.io.{EOFException, InputStream}
 import java.util.zip.{CRC32, DataFormatException, Inflater, ZipException}
 
-/** What a gzip of one member unpacks to; it ends only once that is proven to be whole.
+/** The content of a gzip of one member; it ends only once its integrity is verified.
   *
-  * `GZIPInputStream` is none for hostile bytes: it calls itself for each empty member, and millions of them
+  * `GZIPInputStream` is unsuitable for hostile bytes: it recurses for each empty member, and millions of them
   * fit into a package.
   */
 private[deploy] final class GzipStream(bytes: Array[Byte]) extends InputStream:
@@ -31,7 +31,7 @@ private[deploy] final class GzipStream(bytes: Array[Byte]) extends InputStream:
     else if inflater.finished then
       prove()
       -1
-    // It would go on with a dictionary that nobody has.
+    // It could only continue with a preset dictionary, which nobody has.
     else if inflater.needsDictionary then throw ZipException()
     else throw EOFException()
 
@@ -42,7 +42,7 @@ private[deploy] final class GzipStream(bytes: Array[Byte]) extends InputStream:
     if !view.has(end, TrailerSize) then throw EOFException()
     val sums = view.u32(end).contains(crc.getValue) &&
       view.u32(end + 4).contains(inflater.getBytesWritten & 0xffffffffL)
-    // Others would unpack a second member as well.
+    // Other programs would unpack a second member as well.
     if !sums || end + TrailerSize != view.length then throw ZipException()
 
   private def afterHeader(): Option[Int] =
@@ -74,5 +74,5 @@ private[deploy] object GzipStream:
   private val Comment = 16
   private val Reserved = 0xe0
 
-  /** For the name and for the comment in its header. */
+  /** The most bytes of the name and of the comment in its header. */
   private val TextLimit = 4096

@@ -4,14 +4,15 @@ import burst.controller.definition.KindFamily
 import burst.controller.limits.PackageLimits
 import burst.protocol.RuntimeInfo
 
-/** Whether a package can run on the cluster, told at deploy rather than by a pack that does not start. Pure;
-  * for any bytes it returns a verdict, in time linear in what they may unpack to.
+/** Checks whether a package can run on the cluster, at deploy rather than when a pack fails to start. Pure;
+  * for any bytes it returns a verdict, in time linear in the size they may unpack to.
   */
 final class PackageInspector(limits: PackageLimits):
   import PackageProblem.*
 
-  /** `runtimes` are those of the invokers that are up: a pack may be placed on any of them, so the package
-    * must run on all. With none there is nothing to compare with.
+  /** Checks an executable or a zip with one. `runtimes` are those of the invokers that are up: a pack may be
+    * placed on any of them, so the package must run on all. If there are none, there is nothing to compare
+    * with.
     */
   def inspect(bytes: Array[Byte], runtimes: Iterable[RuntimeInfo]): Either[PackageProblem, Unit] =
     for
@@ -20,7 +21,7 @@ final class PackageInspector(limits: PackageLimits):
       _ <- runtimes.iterator.map(check(needs, _)).find(_.isLeft).getOrElse(Right(()))
     yield ()
 
-  /** A program of any kind: what only comes out by starting it is left to that.
+  /** Checks a program of any kind, except for what only starting it would show.
     *
     * @param binary
     *   whether it is a file, not the text of a source
@@ -34,7 +35,7 @@ final class PackageInspector(limits: PackageLimits):
     case KindFamily.Rust | KindFamily.Go | KindFamily.Swift => inspect(bytes, runtimes)
     case KindFamily.Python => file(bytes, binary, runtimes, "__main__.py", "exec")
     case KindFamily.Nodejs => file(bytes, binary, runtimes, "package.json", "index.js", "exec")
-    // What its image makes of the rest is not known here.
+    // How its image uses the rest is not known here.
     case KindFamily.Blackbox =>
       if isZip(bytes) then ZipReader(bytes, limits).paths().map(_ => ()) else Right(())
     case KindFamily.Sequence => Right(())
@@ -50,7 +51,7 @@ final class PackageInspector(limits: PackageLimits):
     else if isZip(bytes) then
       ZipReader(bytes, limits).paths().flatMap: paths =>
         Either.cond(entries.exists(paths.contains), (), NoEntry(entries.toVector))
-    // It speaks the action loop.
+    // An executable that implements the action loop.
     else if ByteView(bytes).u32(0).contains(ElfReader.Magic) then inspect(bytes, runtimes)
     else Left(NotAProgram)
 

@@ -1,9 +1,9 @@
 package burst.controller.deploy
 
-/** The rules for paths in packages, whatever these are packed as. */
+/** The rules for paths in packages, in whatever archive format. */
 private[deploy] object PackagePath:
-  /** Refuses what would lead out of the package, or what those who unpack it might read in different ways. A
-    * directory may end with a slash.
+  /** Refuses paths that lead out of the package, or that unpacking programs may read differently. A directory
+    * may end with a slash.
     */
   def check(path: String): Either[PackageProblem, Unit] =
     val parts = path.stripSuffix("/").split("/", -1)

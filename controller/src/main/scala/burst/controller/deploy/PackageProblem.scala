@@ -10,23 +10,25 @@ enum PackageProblem:
   case CorruptTar(reason: String)
   case NoExec
 
-  /** It has none of these files, one of which its kind begins with. */
+  /** It has none of these files, one of which its kind needs as an entry point. */
   case NoEntry(wanted: Vector[String])
 
-  /** By its text it is a file, and such a file a program of its kind cannot be. */
+  /** It is sent as a file, but not one that a program of its kind can be. */
   case NotAProgram
   case UnsafePath(path: String)
   case NotAFile(path: String)
 
-  /** Files, and directories whether they are named or not: counted no further than to the limit. */
+  /** There are too many files and directories, whether the directories have entries or not; counted only up
+    * to the limit.
+    */
   case TooManyEntries(allowed: Int)
   case ExecutableTooLarge(bytes: Long, allowed: Long)
   case UnpacksTooLarge(bytes: Long, allowed: Long)
 
-  /** The zip that a tar is made into. */
+  /** The zip made from a tar would be too large. */
   case RepacksTooLarge(allowed: Long)
 
-  /** `exec` is something else than a program for Linux, e.g. a script or another system's executable. */
+  /** `exec` is not a program for Linux but, for example, a script or another system's executable. */
   case NotAnExecutable
   case CorruptExecutable(reason: String)
   case WrongArchitecture(found: String, runtime: String)

@@ -3,7 +3,7 @@ package burst.controller.deploy
 import java.nio.charset.StandardCharsets.UTF_8
 import scala.annotation.tailrec
 
-/** What is said of the next entry where its own header has no room for that. */
+/** Attributes of the next entry that do not fit into its own header. */
 private[deploy] final case class TarExtension(
     path: Option[String] = None,
     size: Option[Long] = None,
@@ -15,8 +15,8 @@ private[deploy] final case class TarExtension(
 private[deploy] object TarExtension:
   val Empty: TarExtension = TarExtension()
 
-  /** Reads POSIX's records, `LENGTH NAME=VALUE` and the end of a line, over what was said before. Nothing
-    * where they are damaged.
+  /** Reads POSIX's records, `LENGTH NAME=VALUE` and a newline, over the attributes read before. Returns none
+    * if they are damaged.
     */
   @tailrec
   def records(bytes: Array[Byte], said: TarExtension, at: Int = 0): Option[TarExtension] =
@@ -44,7 +44,7 @@ private[deploy] object TarExtension:
   private def known(name: String, value: String, said: TarExtension): Option[TarExtension] = name match
     case "path" => Some(said.copy(path = Some(value)))
     case "size" => decimal(value).map(size => said.copy(size = Some(size)))
-    // Its contents are pieces, with what is said of where they belong before them.
+    // The contents of a sparse file are pieces, preceded by a map of where they belong.
     case sparse if sparse.startsWith("GNU.sparse.") => Some(said.copy(isSparse = true))
     case _ => Some(said)
 

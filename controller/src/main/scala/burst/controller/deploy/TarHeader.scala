@@ -2,34 +2,34 @@ package burst.controller.deploy
 
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 
-/** What stands before each entry of a tar.
+/** The header of a tar entry.
   *
   * @param kind
-  *   as the formats number them: '0' a file, '5' a directory, 'x' what is said of the next entry, …
+  *   the type flag: '0' a file, '5' a directory, 'x' attributes of the next entry, …
   */
 private[deploy] final case class TarHeader(path: String, size: Long, kind: Char)
 
 private[deploy] object TarHeader:
-  /** Of a header, and what contents are filled up to. */
+  /** The size of a header; contents are padded to a multiple of it. */
   val BlockSize = 512
 
-  /** Nothing where the block is not a sound header. */
+  /** Reads a header; returns none if the block is not a valid one. */
   def read(block: Array[Byte]): Option[TarHeader] =
     for
       checksum <- octal(block, ChecksumAt, ChecksumSize)
       if checksum == sum(block)
       size <- number(block, 124, 12)
       name = text(block, 0, 100)
-      // GNU's own format has times there.
+      // GNU's own format has times in that place.
       prefix = if String(block, 257, 6, ISO_8859_1) == Posix then text(block, 345, 155) else ""
     yield TarHeader(if prefix.isEmpty then name else s"$prefix/$name", size, (block(156) & 0xff).toChar)
 
-  /** Up to a zero, if there is one. */
+  /** Returns the text up to a zero byte, if there is one. */
   def text(bytes: Array[Byte], at: Int, most: Int): String =
     val end = bytes.indexOf(0.toByte, at)
     String(bytes, at, if end < 0 then most else most.min(end - at), UTF_8)
 
-  /** Of all of its bytes, those of the sum itself as spaces. */
+  /** Sums up all of the block's bytes, counting those of the checksum as spaces. */
   private def sum(block: Array[Byte]): Long =
     var sum = 0L
     var at = 0
@@ -39,7 +39,8 @@ private[deploy] object TarHeader:
       at += 1
     sum
 
-  /** What eleven octal digits cannot say stands in base 256, marked by the first bit. */
+  /** Reads a number. One that does not fit into eleven octal digits is in base 256, marked by the first bit.
+    */
   private def number(block: Array[Byte], at: Int, size: Int): Option[Long] =
     if block(at) >= 0 then octal(block, at, size)
     else

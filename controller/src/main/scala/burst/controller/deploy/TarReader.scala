@@ -7,16 +7,16 @@ import scala.annotation.tailrec
 import scala.util.Using
 import scala.util.control.NoStackTrace
 
-/** Reads a gzipped tar as GNU's, BSD's and npm's programs write it, and trusts nothing in it: what it
-  * declares is believed only as far as it comes, and no further than to the limits.
+/** Reads a gzipped tar as written by GNU's, BSD's and npm's programs, and trusts nothing in it: declared
+  * sizes are used only as far as data arrives, and never beyond the limits.
   */
 private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits):
   import PackageProblem.*
   import TarHeader.BlockSize
   import TarReader.*
 
-  /** Gives each file and directory to `take`, in their order: its path, a directory's with a slash at its
-    * end, and its contents, of which `take` may leave what it does not want.
+  /** Passes each file and directory to `take`, in order: its path, with a trailing slash for a directory, and
+    * its contents, which `take` may leave unread.
     */
   def each(take: (String, InputStream) => Unit): Either[PackageProblem, Unit] =
     try Right(Using.resource(GzipStream(bytes))(Walk(_, take).go(TarExtension.Empty)))
@@ -30,12 +30,12 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
     private var unpacked = 0L
     private var beside = 0L
 
-    /** Paths that were there, without a directory's slash, and whether each is a directory. Java's map, as
-      * names that are made to have one hash take Scala's the square of their number.
+    /** The paths seen so far, without a directory's slash, and whether each is a directory. A Java map, as
+      * names crafted to share one hash make Scala's quadratic.
       */
     private val seen = java.util.HashMap[String, Boolean]
 
-    /** `said` is what the headers before say of the next entry. */
+    /** Reads the entries from here on. `said` are the attributes that earlier headers gave the next entry. */
     @tailrec
     def go(said: TarExtension): Unit =
       val block = whole(BlockSize)
@@ -48,7 +48,8 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
             go(said.copy(path = Some(TarHeader.text(name, 0, name.length))))
           case 'x' =>
             go(TarExtension.records(saidIn(header), said).getOrElse(damaged("a header in it is damaged")))
-          // For all entries, such as npm's or git's remarks; nobody gives all the same path.
+          // Attributes of all entries, such as comments by npm or git; nobody gives all of them the same
+          // path.
           case 'g' =>
             saidIn(header)
             go(said)
@@ -65,19 +66,19 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
       if isDirectory && header.size != 0 then damaged("a directory in it has content")
       charge(header.size)
       val content = Content(header.size)
-      // As everything is called by who packs the directory that he is in.
+      // The prefix of every path if the current directory was packed.
       val path = header.path.stripPrefix("./").stripSuffix("/")
       if !(isTool || (isDirectory && Top(header.path))) then
         val named = if isDirectory then s"$path/" else path
         PackagePath.check(named).left.foreach(problem => throw Refused(problem))
         Option(seen.put(path, isDirectory)) match
           case None => take(named, content)
-          // It says the same once more.
+          // A directory may be repeated.
           case Some(true) if isDirectory => ()
           case _ => damaged("a path occurs in it twice")
       content.finish()
 
-    /** What is long is no name. */
+    /** Reads the content of an extension header; a long one cannot be a name. */
     private def saidIn(header: TarHeader): Array[Byte] =
       if header.size > ExtensionLimit then damaged(s"a header in it has more than $ExtensionLimit bytes")
       chargeBeside(BlockSize + header.size)
@@ -86,17 +87,17 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
       content
 
     private def charge(size: Long): Unit =
-      // Both are positive, and their sum may be more than there are numbers.
+      // Both are positive, but their sum may overflow.
       val total = if size > Long.MaxValue - unpacked then Long.MaxValue else unpacked + size
       if total > limits.unpackedBytes then throw Refused(UnpacksTooLarge(total, limits.unpackedBytes))
       unpacked = total
 
-    /** There may be any number of what is no entry. */
+    /** Bounds the bytes that are not entries, of which there may be any number. */
     private def chargeBeside(size: Long): Unit =
       beside += size
       if beside > (limits.entries + 16L) * MeanBeside then damaged("it is mostly headers and padding")
 
-    /** So many bytes, of which there is an array only as they come. */
+    /** Reads exactly that many bytes, into an array that grows only as they arrive. */
     private def whole(size: Int): Array[Byte] =
       val read = in.readNBytes(size)
       if read.length < size then throw EOFException()
@@ -105,7 +106,7 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
     private def pad(size: Long): Unit =
       val _ = whole(((BlockSize - size % BlockSize) % BlockSize).toInt)
 
-    /** Nothing but zeros up to the end, at which it is proven that all came. */
+    /** Requires zeros up to the end, where the integrity of the whole stream is verified. */
     private def end(): Unit =
       val piece = new Array[Byte](PieceSize)
       Iterator
@@ -130,28 +131,28 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
           left -= n
           n
 
-      /** Goes to the next header. */
+      /** Skips to the next header. */
       def finish(): Unit =
         val piece = new Array[Byte](left.min(PieceSize).toInt)
         while left > 0 do read(piece, 0, piece.length)
         pad(size)
 
 private[deploy] object TarReader:
-  /** A long name, or what else is said of an entry beside its header. */
+  /** The most bytes of a long name, or of other attributes of an entry outside its header. */
   val ExtensionLimit: Int = 64 * 1024
 
-  /** The longest name takes half of that. */
+  /** The mean bytes per entry that are not its content; the longest name takes half of that. */
   private val MeanBeside = 4096
   private val PieceSize = 64 * 1024
 
-  /** In today's form, the oldest, and one for disks that want files in one piece. */
+  /** The flags of files: today's form, the oldest, and one for contiguous files. */
   private val Files = Set('0', '\u0000', '7')
   private val Top = Set(".", "./")
 
-  /** Hard and symbolic. */
+  /** The flags of hard and symbolic links. */
   private val Links = Set('1', '2')
 
-  /** Where npm has links to what its packages bring for the command line, which no function loads. */
+  /** The directory in which npm links to its packages' command-line tools, which no function loads. */
   private val NpmTools = "/node_modules/.bin/"
 
   private final class Refused(val problem: PackageProblem) extends RuntimeException with NoStackTrace

@@ -7,19 +7,19 @@ import java.time.LocalDateTime
 import java.util.zip.{Deflater, ZipEntry, ZipOutputStream}
 import scala.util.control.NoStackTrace
 
-/** Makes a zip of a gzipped tar, so that whoever reads packages has one form to read. The same tar gives the
-  * same zip, as packages are known by their content.
+/** Converts a gzipped tar to a zip, so that all code that reads packages handles one format. The same tar
+  * gives the same zip, as packages are identified by their content.
   *
-  * What `npm pack` makes has all below one directory, which is taken off: the package is what is in it. Modes
-  * and times are not kept, as they are not of a zip either.
+  * What `npm pack` makes has everything below one directory, which is stripped: the package is what is in it.
+  * Modes and times are dropped, as they are from a zip, too.
   */
 final class TarToZip(limits: PackageLimits):
   import TarToZip.*
 
   /** @param most
-    *   bytes that the zip may have: what a tar saves by packing files that are alike in one piece is lost
+    *   the most bytes that the zip may have: a tar's savings from compressing similar files together are lost
     * @param room
-    *   whether there is memory for a zip of so many bytes; asked before it grows
+    *   whether there is memory for a zip of that many bytes; asked before it grows
     */
   def apply(
       tar: Array[Byte],
@@ -29,7 +29,7 @@ final class TarToZip(limits: PackageLimits):
     val reader = TarReader(tar, limits)
     val paths = Vector.newBuilder[String]
     for
-      // What of it is taken off is known only once all of it was seen.
+      // The prefix to strip is known only once all paths were seen.
       _ <- reader.each((path, _) => paths += path)
       all = paths.result().filterNot(isNote)
       top = if all.forall(_.startsWith(NpmTop)) then NpmTop else ""
@@ -62,31 +62,34 @@ final class TarToZip(limits: PackageLimits):
     entry
 
 object TarToZip:
-  /** As OpenWhisk's runtimes do: only that of Node takes such a file. */
+  /** Whether the kind accepts such a file; as with OpenWhisk's runtimes, only Node does. */
   def takes(bytes: Array[Byte], family: KindFamily): Boolean =
     family == KindFamily.Nodejs && GzipStream.isGzip(bytes)
 
-  /** There is none at present for a zip that has become larger than what was sent. */
+  /** There is currently no memory for a zip that has become larger than what was sent. */
   object NoRoom
 
   private val NpmTop = "package/"
 
-  /** As early as can be said in a zip itself. For the month before a remark is added, by the clock's zone. */
+  /** About the earliest time that a zip can store. Java adds an extra field to the month before, depending on
+    * the clock's zone.
+    */
   private val NoTime = LocalDateTime.of(1980, 2, 1, 0, 0)
 
-  /** What macOS's tar has beside files that have more to them than other systems know. */
+  /** Whether a file is one of those that macOS's tar adds for metadata that other systems lack. */
   private def isNote(path: String): Boolean = path.drop(path.lastIndexOf('/') + 1).startsWith("._")
 
   private final class Full(val why: PackageProblem | NoRoom.type) extends IOException with NoStackTrace
 
   private final class Zip(sink: OutputStream) extends ZipOutputStream(sink):
-    // What is made to take long compresses at a tenth of the usual speed, and at nearly all of this one's.
+    // Data crafted to be slow compresses at a tenth of the usual speed at other levels, but at nearly full
+    // speed at this one.
     setLevel(Deflater.BEST_SPEED)
 
-    /** Gives back what is not the heap's. */
+    /** Releases memory outside the heap. */
     def release(): Unit = `def`.end()
 
-  /** Holds the zip, and asks for room in few steps, each twice as large as the one before. */
+  /** Holds the zip, and asks for room in few steps, each doubling the last. */
   private final class Sink(free: Int, most: Long, room: Long => Boolean) extends ByteArrayOutputStream(free):
     private var allowed = free.toLong.min(most)
 

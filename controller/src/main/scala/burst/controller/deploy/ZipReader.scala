@@ -3,9 +3,9 @@ package burst.controller.deploy
 import burst.controller.limits.PackageLimits
 import java.util.zip.{CRC32, DataFormatException, Inflater}
 
-/** Reads a zip as whoever will unpack it does, and trusts nothing in it: both descriptions of each entry must
-  * agree, every entry is unpacked once (into nowhere, but for the wanted one), and it may not grow beyond the
-  * size it declares.
+/** Reads a zip as the unpacking program will, and trusts nothing in it: both descriptions of each entry must
+  * agree, every entry is unpacked once (and dropped, except for the wanted one), and it may not grow beyond
+  * the size it declares.
   */
 private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits):
   import PackageProblem.*
@@ -13,7 +13,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
 
   private val view = ByteView(bytes)
 
-  /** The bytes of the entry called `name`, after all entries have been checked. */
+  /** Returns the bytes of the entry called `name`, after all entries have been checked. */
   def check(name: String): Either[PackageProblem, Array[Byte]] =
     for
       entries <- entries()
@@ -26,7 +26,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       _ <- unpack(wanted, into.take)
     yield content
 
-  /** The paths of all entries, after they have been checked. */
+  /** Returns the paths of all entries, after they have been checked. */
   def paths(): Either[PackageProblem, Vector[String]] =
     for
       entries <- entries()
@@ -54,13 +54,13 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
         (view.u16(at + 10), view.u32(at + 12), view.u32(at + 16)) match
           case (Some(count), Some(size), Some(start)) =>
             if count > limits.entries then Left(TooManyEntries(limits.entries))
-            // Others take the directory that ends here, wherever it is said to start.
+            // Other programs use the directory that ends here, wherever it is declared to start.
             else if start + size != at then Left(CorruptZip("its directory is cut off"))
             else entries(start = start, end = at, count = count)
           case _ => Left(CorruptZip("its directory is cut off"))
 
-  /** The last end record, which is at the very end but for a comment of its own declared length. Others may
-    * take one that lies within another's comment.
+  /** Returns the offset of the last end record, which is at the very end except for a comment of its own
+    * declared length. Other programs may use one that lies within another's comment.
     */
   private def endRecord(): Option[Long] =
     val last = view.length - EndSize
@@ -120,13 +120,14 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
     else if entry.isDirectory && entry.size != 0 then Left(CorruptZip("a directory in it has content"))
     else Right(())
 
-  /** By Java's set, as names that are made to have one hash take Scala's the square of their number. */
+  /** Whether all paths differ. Uses Java's set, as names crafted to share one hash make Scala's quadratic. */
   private def distinct(entries: Vector[Entry]): Boolean =
     val seen = java.util.HashSet[String]
     entries.forall(entry => seen.add(entry.path))
 
-  /** Whether its files and directories are no more than allowed. Directories that no entry is for, but a path
-    * goes through, are made as well: each path may have hundreds. Goes no further than to the limit.
+  /** Whether there are no more files and directories than allowed. Directories without an entry of their own,
+    * which a path passes through, count as well, as unpacking creates them: each path may have hundreds.
+    * Counts only up to the limit.
     */
   private def fits(entries: Vector[Entry]): Boolean =
     val made = java.util.HashSet[String]
@@ -137,7 +138,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       .drop(limits.entries)
       .isEmpty
 
-  /** Unpacks an entry piece by piece, and proves its size and checksum. */
+  /** Unpacks an entry piece by piece, and verifies its size and checksum. */
   private def unpack(entry: Entry, sink: (Array[Byte], Int) => Unit): Either[PackageProblem, Unit] =
     val broken = CorruptZip(s"'${entry.path}' in it cannot be unpacked")
     if (entry.flags & Encrypted) != 0 then Left(CorruptZip(s"'${entry.path}' in it is encrypted"))
@@ -182,7 +183,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       val piece = new Array[Byte](PieceSize)
       var written = 0L
       var n = 1
-      // No progress means that input is missing or a preset dictionary is asked for: both are damage.
+      // No progress means that input is missing or a preset dictionary is needed: both are damage.
       while !inflater.finished && n > 0 && written <= entry.size do
         n = inflater.inflate(piece)
         written += n
@@ -223,7 +224,7 @@ private object ZipReader:
   val DirectoryMode = 0x4000
   val FileMode = 0x8000
 
-  /** The directory a path is in; empty at the top. */
+  /** Returns the directory that contains a path; empty at the top. */
   def above(path: String): String = path.take(path.lastIndexOf('/').max(0))
 
   def first(entries: Vector[Entry])(

@@ -19,22 +19,22 @@ import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 import scala.util.{Failure, Success, Try}
 
-/** Fires triggers whose alarms are due. Every controller looks, and the database says which of them fires:
-  * the one whose change of the alarm's row it takes. One that ends between that and the firing leaves that
-  * time out; no time is fired twice. As nobody else makes up for it, a store that fails then, or as the row
-  * is changed, is tried again.
+/** Fires triggers whose alarms are due. Every controller looks for them, and the database decides which one
+  * fires: the one whose change of the alarm's row succeeds. If that controller ends before it has fired, this
+  * time is left out; no time is fired twice. As no other controller makes up for it, it retries if the store
+  * fails then or during the change.
   *
-  * Times that passed while no controller ran are made up for by one firing, as soon as one does.
+  * Times that passed while no controller was running are made up for by a single firing, as soon as one runs.
   *
-  * Nobody looks while there is no scheduler, or no invoker, to run what is fired: what is due stays so until
-  * there is, and is not left out should this controller end meanwhile.
+  * No controller looks while there is no scheduler, or no invoker, to run what is fired: due alarms stay due
+  * until there is, and are not lost if this controller ends in the meantime.
   *
   * @param canRun
-  *   whether what is fired could run; answers once there is a scheduler
+  *   whether what is fired could run; completes once there is a scheduler
   * @param fires
-  *   of each namespace in a minute
+  *   how often each namespace may fire per minute
   * @param storeRetry
-  *   with a store that fails once an alarm is claimed
+  *   how often a failing store is retried once an alarm is claimed
   */
 final class AlarmClock(
     alarms: AlarmStore,
@@ -53,20 +53,21 @@ final class AlarmClock(
   import AlarmClock.*
   import system.executionContext
 
-  /** How many are fired, by namespace. None is zero. */
+  /** How many alarms are being fired, by namespace. No entry is zero. */
   private val underWay = ConcurrentHashMap[String, Int]()
 
-  /** Of which it is not known yet whether this controller has claimed them. */
+  /** The alarms for which it is not yet known whether this controller has claimed them. */
   private val inDoubt = ConcurrentHashMap.newKeySet[(String, String)]()
   @volatile private var stopping = false
   private val retry = storeRetry.whilst(() => !stopping)
 
-  /** Looks, and begins to fire what is due: says how many. Where a namespace has its share, it looks once
-    * more for those of others, which may have been due for less long.
+  /** Looks for due alarms and begins to fire them; returns how many. If a namespace has reached its share, it
+    * looks once more for those of others, which may have become due later.
     */
   def round(): Int =
     val moment = now().truncatedTo(ChronoUnit.MICROS)
-    // With those that end meanwhile, or a namespace whose alarms are soon fired would have all of a round.
+    // Counts those that end in the meantime, too: otherwise a namespace whose alarms are fired quickly would
+    // take the whole round.
     var shares = underWay.asScala.toMap.withDefaultValue(0)
     val atFirst = shares.values.sum
     def full: Set[String] = shares.keySet.filter(shares(_) >= MostOfNamespace)
@@ -95,7 +96,9 @@ final class AlarmClock(
     val _ = underWay.merge(namespace, -1, _ + _)
     val _ = underWay.remove(namespace, 0)
 
-  /** Whether it is this controller that fires, as far as that is known at once. */
+  /** Claims an alarm and fires it; returns whether this controller fires, as far as that is known
+    * immediately.
+    */
   private def ring(alarm: Alarm, moment: Instant): Boolean =
     namespaces.find(alarm.namespace).filter(_.revoked.isEmpty) match
       case None =>
@@ -105,7 +108,7 @@ final class AlarmClock(
         val caller = namespace.identity
         fires.take(caller.namespace, caller.limits.firesPerMinute) match
           case Left(used) =>
-            // Out of the way of others' alarms until then.
+            // Postponed, so that it is not in the way of others' alarms.
             alarms.replace(alarm, alarm.copy(due = Some(moment.plusNanos(used.retryAfter.toNanos))))
             false
           case Right(()) =>
@@ -118,11 +121,11 @@ final class AlarmClock(
                 fires.giveBack(caller.namespace)
                 false
               case Failure(cause) =>
-                // Others are due still when it looks the next time, and the store may be well again.
+                // Other alarms are still due in the next round, and the store may have recovered.
                 if cause.isInstanceOf[StoreException] then settle(caller, alarm, spent)
                 throw cause
 
-  /** Fires once it is known that the claim is this controller's. Nobody waits for it meanwhile. */
+  /** Fires once it is certain that this controller has claimed the alarm. Nothing waits for this. */
   private def settle(caller: Identity, alarm: Alarm, spent: Alarm): Unit =
     enter(alarm.namespace)
     inDoubt.add(key(alarm))
@@ -136,16 +139,16 @@ final class AlarmClock(
       inDoubt.remove(key(alarm))
       leave(alarm.namespace)
 
-  /** Whether a claim succeeds, or had succeeded although the database reported a failure. The change is made
-    * again first: if the first write is still on its way, this one waits for its lock on the row. If the row
-    * has changed by then, an alarm without a next time has the microsecond of the round that changed it,
-    * which no two controllers share, as each polls by its own clock, twice a second. One with a next time is
-    * the same whichever controller changed it; that time is left out rather than fired twice.
+  /** Whether a claim succeeds, or had succeeded although the database reported a failure. It repeats the
+    * change first: if the first write is still in progress, the second waits for its lock on the row. If the
+    * row has changed since, an alarm without a next time has the microsecond of the round that changed it,
+    * which no two controllers share, as each polls by its own clock, twice a second. An alarm with a next
+    * time looks the same whichever controller changed it; that time is left out rather than fired twice.
     */
   private def claims(alarm: Alarm, spent: Alarm): Boolean =
     alarms.replace(alarm, spent) || spent.due.isEmpty && isClaimCurrent(spent)
 
-  /** Whether the row is as this controller has left it. */
+  /** Whether the row still is as this controller left it. */
   private def isClaimCurrent(spent: Alarm): Boolean =
     alarms
       .find(spent.namespace, spent.trigger)
@@ -159,7 +162,7 @@ final class AlarmClock(
     val fired =
       for
         found <- retry("reading the trigger of an alarm")(() => blocking(triggers.find(namespace, name)))
-        // Nothing when it was deleted just now.
+        // None if it was just deleted.
         _ <- found.fold(Future.unit)(firing.fire(caller, _, payload, JsonObject.empty, own, retry))
         _ <- retry("deleting a trigger that has fired")(() => blocking(cleanUp(spent)))
       yield ()
@@ -170,7 +173,8 @@ final class AlarmClock(
         leave(namespace)
         own.trace.foreach(context => spans.ended(EndedSpan(context, None, "alarm", began, Timestamp.now())))
 
-  /** What was set again meanwhile stays. The trigger goes last: another try finds its rules by it.
+  /** Deletes the trigger after its only alarm, if it should be; an alarm that was set again since then stays.
+    * The trigger is deleted last: a retry needs it to find its rules.
     */
   private def cleanUp(spent: Alarm): Unit =
     import spent.{namespace, trigger as name}
@@ -182,12 +186,14 @@ final class AlarmClock(
         val _ = triggers.delete(namespace, name)
       case _ => ()
 
-  /** No request began it, so that what it begins is a trace of its own. */
+  /** No request caused it, so it starts a trace of its own. */
   private def origin(): Origin = Origin(UUID.randomUUID.toString.replace("-", ""), spans.begin(None))
 
-  /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
+  /** Looks for due alarms from now on. The returned function ends that; its future completes once no round is
+    * running any more.
+    */
   def start(): () => Future[Unit] =
-    // What could not be done is still due when it looks the next time.
+    // Alarms that could not be fired are still due in the next round.
     val stop = Rounds.start(interval, blocking, log, "looking for alarms failed", canRun):
       while round() >= MostOfNamespace && !stopping do ()
     () =>
@@ -195,11 +201,11 @@ final class AlarmClock(
       stop()
 
 object AlarmClock:
-  /** Alarms that are read at a time, and triggers that one controller fires at the same time. */
+  /** Alarms read at a time, and triggers that one controller fires at the same time. */
   private val Batch = 100
   private val MostUnderWay = 200
 
-  /** Of which one namespace may have a quarter, so that its many alarms do not keep others' waiting. */
+  /** One namespace may have a quarter of those, so that its many alarms do not delay others'. */
   private val MostOfNamespace = MostUnderWay / 4
 
   private def key(alarm: Alarm): (String, String) = (alarm.namespace, alarm.trigger)

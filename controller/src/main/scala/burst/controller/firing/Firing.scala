@@ -14,11 +14,11 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Fires triggers: begins the action of each active rule, waits for none of them, and leaves a record of what
-  * came of it.
+/** Fires triggers: invokes the action of each active rule, waits for none of them, and stores a record of the
+  * outcomes.
   *
   * @param explained
-  *   whether a refusal is the platform's fault, and the sentence that tells it
+  *   whether a refusal is the platform's fault, and the sentence that explains it
   */
 final class Firing(
     actions: Actions,
@@ -30,13 +30,14 @@ final class Firing(
   import Firing.*
   private given ExecutionContext = summon[Materializer].executionContext
 
-  /** The record's id, once it is stored; nothing, and no record, when no rule is active.
+  /** Fires a trigger. Returns the record's id, once it is stored; nothing, and stores no record, if no rule
+    * is active.
     *
     * @param headers
-    *   of the request, which the actions are told
+    *   of the request, which the actions receive
     * @param patience
-    *   with a store that fails before an action is begun, and when the record is stored. Beginning an action
-    *   is not tried again, as it may have begun.
+    *   with a store that fails before an action is invoked, and when the record is stored. The invocation
+    *   itself is not retried, as it may have begun.
     */
   def fire(
       caller: Identity,
@@ -51,10 +52,10 @@ final class Firing(
     else
       val start = now()
       val own = trigger.parameters.toIterable ++ payload.toIterable
-      // Last, so that nobody else says what they were.
+      // Last, so that nothing can override them.
       val arguments = Json.fromFields(own ++ Iterable("__ow_headers" -> Json.fromJsonObject(headers)))
       val fired = Fired(caller, arguments, JsonText.of(arguments), origin, patience.fromNow)
-      // Together, or many rules would take many times as long as the caller waits.
+      // In parallel, as the caller would wait many times as long for many rules.
       for
         outcomes <- Source(rules)
           .mapAsync(AtOnce)(run(fired, trigger.namespace, _))
@@ -123,13 +124,13 @@ final class Firing(
     Activation(head, Json.fromJsonObject(payload), outcomes.map(_.noSpaces))
 
 object Firing:
-  /** Rules of one trigger whose actions are begun at the same time. */
+  /** Rules of one trigger whose actions are invoked at the same time. */
   private[controller] val AtOnce = 8
 
   private val log = LoggerFactory.getLogger(classOf[Firing])
 
-  /** What all rules' actions are begun with, as text once only, or a large payload would be many times in
-    * memory.
+  /** The arguments of all rules' actions, as text only once, as a large payload would otherwise be in memory
+    * many times.
     */
   private final class Fired(
       val caller: Identity,
@@ -138,7 +139,7 @@ object Firing:
       val origin: Origin,
       val reading: StoreRetry
   )(using ExecutionContext):
-    /** Refusals for want of room, by `admissionKey`: one for sequences and conductors, one for programs that
+    /** Refusals for lack of room, by `admissionKey`: one for sequences and conductors, one for programs that
       * queue alike, one for each action that may need no slot of its own.
       */
     private val full = ConcurrentHashMap[String, InvocationRefusal]()
@@ -146,7 +147,9 @@ object Firing:
     def invocation(action: Action): Invocation =
       Invocation(caller, action, arguments, origin, text = Some(text))
 
-    /** Nobody asks again for the rules that are left. */
+    /** Invokes an action unless one like it was refused for lack of room: the remaining rules are then
+      * refused without another try.
+      */
     def asking(action: Action)(
         begin: => Future[Either[InvocationRefusal, Invoked]]
     ): Future[Either[InvocationRefusal, Invoked]] =
@@ -161,8 +164,8 @@ object Firing:
             answer
 
   private object Fired:
-    /** The key of the actions that are refused together: when there is no room for one of these, there is
-      * none for the others.
+    /** The key of actions that are refused together: if there is no room for one of them, there is none for
+      * the others.
       */
     def admissionKey(action: Action): String =
       val isByItself =
@@ -175,10 +178,10 @@ object Firing:
     case InvocationRefusal.RateLimited(_) | InvocationRefusal.Refused(Refusal.QueueFull(_)) => true
     case _ => false
 
-  /** The activation that began, or why none did. */
+  /** The activation that was begun, or why none was. */
   private type Outcome = Either[(ActivationStatus, String), FlareId]
 
-  /** As it stands in the record's log. */
+  /** The outcome as a line of the record's log. */
   private def outcome(namespace: String, rule: AttachedRule, ran: Outcome): Json =
     val status = ran.fold(_(0), _ => ActivationStatus.Success)
     Json.obj(

@@ -3,20 +3,20 @@ package burst.controller.flare
 import burst.protocol.FlareId
 import io.circe.Codec
 
-/** What OpenWhisk's clients are told of an invocation, beyond what its flare says.
+/** What OpenWhisk's clients see of an invocation, beyond the data of its flare.
   *
   * @param path
-  *   the action that runs, `namespace/[package/]name`, whoever asked for it
+  *   the action that runs, `namespace/[package/]name`, whoever invoked it
   * @param cause
   *   the invocation that this one is a part of
   * @param component
   *   whether that is a sequence
   * @param binding
-  *   the package by which it was asked for
+  *   the package through which it was invoked
   * @param burst
-  *   whether each of its packs is to have a record of its own
+  *   whether each of its packs has a record of its own
   * @param key
-  *   beside which credentials its program gets a key of its own, if it is to have one
+  *   the id of the credentials for which its program gets a key of its own, if it gets one
   */
 final case class ActivationFields(
     path: String,

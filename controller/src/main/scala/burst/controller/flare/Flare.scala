@@ -21,7 +21,7 @@ import io.circe.derivation.ConfiguredEnumCodec
 import scala.concurrent.duration.FiniteDuration
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
-  * first four is final, and any of those may turn `failed`, `cancelled` or `timed-out`.
+  * first four is final, and each of those four may turn into `failed`, `cancelled` or `timed-out`.
   */
 enum FlareState derives ConfiguredEnumCodec:
   case Queued, Placing, Starting, Running, Succeeded, Failed, Cancelled, TimedOut
@@ -33,16 +33,16 @@ enum WorkerState derives ConfiguredEnumCodec:
 
   def isFinal: Boolean = ordinal >= Succeeded.ordinal
 
-/** What a flare asks for, checked and complete. `egress` is its namespace's right to reach the internet.
+/** The request for a flare, validated and complete. `egress` is its namespace's right to reach the internet.
   *
-  * A group (`burst group open`) is a flare, too, of the role `Holder`: it is queued, placed and started like
-  * any other, but its packs run nothing; its members do, one after the other. Its inputs are what stands
-  * under theirs, its time-out is theirs unless they name one.
+  * A group (`burst group open`) is a flare, too, with the role `Holder`: it is queued, placed and started
+  * like any other, but its packs run nothing; its members do, one after the other. Its inputs are the
+  * defaults below theirs, and its time-out is theirs unless they set one.
   *
-  * The flare of an invocation has what its record needs in `activation`; its definition's namespace is then
-  * the caller's, whosever the action is. `submission` is there where a client may ask for it again. `origin`
-  * is the request that began it. `isWaitedFor` where whoever asked learns nothing of it before its end, nor
-  * anybody else: it need not be stored before it runs.
+  * The flare of an invocation has the data for its record in `activation`; its definition's namespace is then
+  * the caller's, whoever owns the action. `submission` is set if a client may submit it again. `origin` is
+  * the request that caused it. `isWaitedFor` if neither the caller nor anybody else learns of it before its
+  * end: it need not be stored before it runs.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -59,22 +59,22 @@ final case class FlareRequest(
 ):
   export terms.*
 
-  /** Nobody is told anything of it before its end; with large inputs it would take memory meanwhile. */
+  /** Whether nobody learns of it before its end; with large inputs it would take memory until then. */
   def isUntoldBeforeItsEnd: Boolean =
     isWaitedFor.contains(true) && submission.isEmpty && inputs.length <= Inputs.Small
 
   def isGroup: Boolean = idleTimeout.isDefined
 
-  /** How long a group waits for a flare. */
+  /** How long a group may be without a flare. */
   def idleTimeout: Option[FiniteDuration] = group.collect { case GroupRole.Holder(idle) => idle }
 
-  /** For those who have no use for inputs: they may be large. */
+  /** The request without inputs, which may be large, for code that does not need them. */
   def withoutInputs: FlareRequest = copy(inputs = Inputs.OutOfLine(inputs.length))
 
   /** The group this flare runs on. */
   def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
 
-/** A pack as it was placed; `shared` is the container in which others may be beside it. */
+/** A pack as it was placed; `shared` is the container in which other calls may run beside it. */
 final case class PackRecord(
     pack: Int,
     invoker: InvokerId,
@@ -94,7 +94,7 @@ final case class WorkerRecord(
     error: Option[Failure]
 ) derives Codec.AsObject
 
-/** One flare with its present state. `granularity` is the one in force once it has been placed. */
+/** A flare in its present state. `granularity` is the one in force once it has been placed. */
 final case class Flare(
     id: FlareId,
     request: FlareRequest,
@@ -111,15 +111,15 @@ final case class Flare(
 ):
   def namespace: String = request.definition.namespace
 
-  /** When the start of its pack began, or its run where that was up already. */
+  /** When the start of its pack began, or its run if the pack was up already. */
   def begun: Timestamp =
     val isCold = packs.headOption.exists(!_.start.contains(PackStart.Warm))
     val run = workers.headOption.flatMap(_.started).orElse(started)
     val begun = (if isCold then placed else run.orElse(placed)).getOrElse(created)
-    // When a worker started is what its program says.
+    // The start of a worker is reported by its program.
     ended.fold(begun)(begun.min).max(created)
 
-/** What a worker put out: a short text, or so many bytes that are kept apart. */
+/** A worker's output: a short text, or this many bytes that are stored out of line. */
 enum Output:
   case Inline(text: JsonText)
   case OutOfLine(size: Long)
@@ -128,11 +128,11 @@ object Output:
   /** Bytes of an inline output; a runtime sends longer ones in pieces. */
   val MostInline: Int = 32 * 1024
 
-/** A part of an output that is to be kept apart. */
+/** A part of an output that is stored out of line. */
 final case class OutputPiece(worker: Int, offset: Long, bytes: ByteString):
   def end: Long = offset + bytes.length
 
-/** A worker's result: its output, or why there is none, or neither while it runs. */
+/** A worker's result: its output, or why there is none, or neither while the worker runs. */
 final case class WorkerResult(worker: Int, output: Option[Output], error: Option[Failure]):
   def isOutOfLine: Boolean = output.exists:
     case _: Output.OutOfLine => true

@@ -6,22 +6,22 @@ import java.security.MessageDigest
 import java.util.HexFormat
 import org.apache.pekko.util.ByteString
 
-/** By what a request is known that is sent again: the key its client gave it, and a digest of what it asked
-  * for, so that a key that was given twice by mistake does not pass another flare off as the one asked for.
+/** Identifies a request that may be sent again: the key that its client gave it, and a digest of its
+  * contents, so that if a key is used twice by mistake, another flare does not pass for the requested one.
   */
 final case class Submission(key: String, digest: String)
 
 object Submission:
   /** @param target
-    *   what it was asked of
+    *   the path that was requested
     */
   def of(key: String, target: String, body: ByteString): Submission =
     val digest = MessageDigest.getInstance("SHA-256")
     digest.update(target.getBytes(UTF_8))
-    // Which no target has in it.
+    // A byte that occurs in no target.
     digest.update(0: Byte)
     body.asByteBuffers.foreach(digest.update)
     Submission(key, HexFormat.of.formatHex(digest.digest))
 
-/** What was begun by a key, and the digest of what was asked for. */
+/** The flare that was submitted with a key, and the digest of its request. */
 final case class Submitted(id: FlareId, digest: String)

@@ -27,12 +27,12 @@ object Timeline:
       )
 
   private def phases(flare: Flare, worker: WorkerRecord, marks: Vector[PhaseMark]): Vector[Phase] =
-    // A worker that never got as far leaves its last phase at the flare's end.
+    // If a worker never got this far, its last phase lasts until the flare's end.
     val over = worker.ended.orElse(flare.ended)
     val invocation = begins("invocation", flare.created)
     val start = flare.placed.map(begins("start", _))
     val own = worker.started.toVector.flatMap: started =>
-      // Marks carry the clock of the worker's machine, which may be behind the others'.
+      // Marks have times from the clock of the worker's machine, which may be behind the others'.
       val sorted = marks.sortBy(_.at).map(mark => begins(mark.name, mark.at.max(started)))
       if sorted.headOption.exists(_.start == started) then sorted
       else begins("work", started) +: sorted

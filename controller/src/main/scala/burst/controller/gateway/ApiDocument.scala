@@ -3,7 +3,7 @@ package burst.controller.gateway
 import io.circe.{Json, JsonObject}
 import java.util.Locale
 
-/** An API as a swagger document, of which every operation has a web action behind it. */
+/** An API as a swagger document in which every operation has a web action behind it. */
 final case class ApiDocument private (json: JsonObject, basePath: String, title: String):
   import ApiDocument.*
 
@@ -13,7 +13,7 @@ final case class ApiDocument private (json: JsonObject, basePath: String, title:
 
   def isEmpty: Boolean = paths.isEmpty
 
-  /** With one operation more, or in place of another. */
+  /** Returns the document with an operation added or replaced. */
   def adding(path: ApiPath, template: String, verb: String, backend: Backend, site: String): ApiDocument =
     val before = paths(template).flatMap(_.asObject).getOrElse(JsonObject.empty)
     val operation = Json.obj(
@@ -28,7 +28,9 @@ final case class ApiDocument private (json: JsonObject, basePath: String, title:
       Json.fromJsonObject(if path.parameters.isEmpty then item else item.add("parameters", parameters))
     ))
 
-  /** Without a path, or one operation of it, and then without the path when that was the last one. */
+  /** Returns the document without a path, or without one operation of it, and then without the path if that
+    * was the last one.
+    */
   def removing(template: String, verb: Option[String]): Either[GatewayProblem, ApiDocument] =
     for
       item <- paths(template).flatMap(_.asObject).toRight(GatewayProblem.NoSuchPath(template))
@@ -41,7 +43,7 @@ final case class ApiDocument private (json: JsonObject, basePath: String, title:
       else paths.remove(template)
     )
 
-  /** What of it is asked for. */
+  /** Returns the part of the document that is asked for. */
   def only(template: Option[String], verb: Option[String]): JsonObject =
     val items = paths.toIterable.collect:
       case (name, item) if template.forall(_ == name) =>
@@ -60,7 +62,7 @@ object ApiDocument:
     val lower = text.toLowerCase(Locale.ROOT)
     Either.cond(Verbs(lower), lower, GatewayProblem.BadVerb(text))
 
-  /** One without paths. */
+  /** Returns a document without paths. */
   def empty(basePath: String, title: Option[String]): Either[GatewayProblem, ApiDocument] =
     val called = title.getOrElse(basePath)
     if !ApiPath.isBase(basePath) then Left(GatewayProblem.BadBasePath(basePath))
@@ -74,7 +76,7 @@ object ApiDocument:
       )
       Right(ApiDocument(json, basePath, called))
 
-  /** A document of a user's own; `_` in it is `caller`. */
+  /** Reads and checks a user's own document; `_` in it stands for the namespace `caller`. */
   def read(json: Json, caller: String): Either[GatewayProblem, ApiDocument] =
     import GatewayProblem.*
     for
@@ -99,7 +101,7 @@ object ApiDocument:
       document <- bounded(ApiDocument(whole, basePath, title))
     yield document
 
-  /** As it was stored. */
+  /** Returns a document that was checked when it was stored. */
   def stored(json: JsonObject, basePath: String, title: String): ApiDocument =
     ApiDocument(json, basePath, title)
 
@@ -119,7 +121,7 @@ object ApiDocument:
         case other => Right(other)
     yield template -> Json.fromFields(checked)
 
-  /** With the action's whole name, whoever reads it later. */
+  /** Checks an operation, and adds the namespace of its action, so that it means the same to every reader. */
   private def operation(json: Json, at: String, caller: String): Either[GatewayProblem, Json] =
     for
       fields <- json.asObject.toRight(GatewayProblem.WrongType(at, "an object"))

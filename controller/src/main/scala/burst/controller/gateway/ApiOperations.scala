@@ -2,18 +2,18 @@ package burst.controller.gateway
 
 import io.circe.Json
 
-/** Where a request to an API leads. */
+/** The target of a request to an API. */
 enum ApiTarget:
-  /** `values` are those of the path's parameters. */
+  /** An operation; `values` are the values of the path's parameters. */
   case Found(backend: Backend, values: Vector[(String, String)])
 
-  /** The path answers to these verbs alone. */
+  /** The path has operations for these verbs only. */
   case OtherVerbs(verbs: Vector[String])
   case Nowhere
 
-/** The operations of an API, to be looked for by path and verb. */
+/** The operations of an API, which are looked up by path and verb. */
 final class ApiOperations private (paths: Vector[(ApiPath, Map[String, Backend])]):
-  /** Of several paths that fit, that with the fewest parameters. */
+  /** Finds an operation; of several matching paths, the one with the fewest parameters. */
   def find(path: Vector[String], verb: String): ApiTarget =
     paths.iterator.flatMap((template, verbs) => template.values(path).map((_, verbs))).nextOption match
       case None => ApiTarget.Nowhere
@@ -23,7 +23,7 @@ final class ApiOperations private (paths: Vector[(ApiPath, Map[String, Backend])
 object ApiOperations:
   val Empty: ApiOperations = ApiOperations(Vector.empty)
 
-  /** Of a document that was checked when it came, from its owner's namespace. */
+  /** Returns the operations of a document that was checked when it was stored, from its owner's namespace. */
   def of(document: ApiDocument, namespace: String): ApiOperations =
     val all =
       for

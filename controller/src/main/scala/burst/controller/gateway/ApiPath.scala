@@ -2,18 +2,18 @@ package burst.controller.gateway
 
 import burst.controller.web.WebRequest
 
-/** A path below an API's base path, of which some segments are parameters. */
+/** A path below an API's base path, in which some segments may be parameters. */
 final case class ApiPath private (segments: Vector[ApiPath.Part]):
   import ApiPath.Part
 
   def parameters: Vector[String] = segments.collect { case Part.Parameter(name) => name }
 
-  /** What the parameters are in a path, if it is one of these. */
+  /** Returns the values of the parameters in a path, if it matches. */
   def values(path: Vector[String]): Option[Vector[(String, String)]] =
-    // Most paths are none of these, which costs nothing to see.
+    // Most paths do not match, which is cheap to determine.
     val fits = segments.sizeIs == path.size && segments.corresponds(path):
       case (Part.Literal(text), segment) => text == segment
-      // Of nothing there is no value.
+      // An empty segment is no value.
       case (Part.Parameter(_), segment) => segment.nonEmpty
     Option.when(fits):
       segments.zip(path).collect { case (Part.Parameter(name), segment) => name -> segment }
@@ -27,7 +27,7 @@ object ApiPath:
   private val Name = raw"\{(\w{1,64})\}".r
   private val Plain = raw"[\w@.~!$$&'()*+,;=:-]*".r
 
-  /** `/a/{b}/c`: begins with a slash, and has parameters as whole segments. */
+  /** Parses `/a/{b}/c`: begins with a slash, and has parameters as whole segments. */
   def parse(text: String): Option[ApiPath] =
     Option
       .when(text.startsWith("/") && text.lengthIs <= MaxLength)(split(text).map(part))
@@ -43,7 +43,9 @@ object ApiPath:
     case Plain() => Some(Part.Literal(segment))
     case _ => None
 
-  /** What begins all paths of an API: `/`, or names without an end. */
+  /** Whether a text is a base path, the prefix of all paths of an API: `/`, or names without a trailing
+    * slash.
+    */
   def isBase(text: String): Boolean =
     text == "/" || (!text.endsWith("/") && parse(text).exists(_.parameters.isEmpty) && !text.contains("//"))
 

@@ -4,11 +4,11 @@ import burst.controller.action.ActionName
 import burst.controller.web.WebExtension
 import io.circe.{Json, JsonObject}
 
-/** What a client asks the gateway to have. */
+/** A client's request to create or change an API. */
 enum ApiRequest:
   case Whole(document: ApiDocument)
 
-  /** One operation of an API, which is called by its base path or, where it is there, by its title. */
+  /** One operation of an API, which is identified by its base path or, if it exists, by its title. */
   case Operation(
       api: String,
       title: Option[String],
@@ -21,7 +21,7 @@ enum ApiRequest:
 object ApiRequest:
   import GatewayProblem.*
 
-  /** As wsk and npm's openwhisk send it; `parse` reads documents that are sent as text. */
+  /** Reads a request as wsk and npm's openwhisk send it; `parse` reads documents that are sent as text. */
   def read(
       body: Json,
       caller: String,
@@ -54,7 +54,7 @@ object ApiRequest:
       action <- doc("action").flatMap(_.asObject).toRight(MissingField("apidoc.action"))
       name <- text(action, "name", "apidoc.action.")
       namespace = action("namespace").flatMap(_.asString).getOrElse(ActionName.Own)
-      // What the client thinks it is in is what its credentials open.
+      // The namespace that the client considers its own is the one its credentials open.
       owner = if doc("namespace").flatMap(_.asString).contains(namespace) then ActionName.Own else namespace
       called <- qualified(owner, name, caller).toRight(BadAction("apidoc.action"))
     yield Operation(
@@ -66,7 +66,7 @@ object ApiRequest:
       Backend(called, extension, Backend.secret(action))
     )
 
-  /** `[package/]name`, or a whole name, which says the namespace again. */
+  /** Reads `[package/]name`, or a qualified name, which repeats the namespace. */
   private def qualified(namespace: String, name: String, caller: String): Option[ActionName] =
     if name.startsWith("/") then ActionName.parse(name, caller)
     else

@@ -8,12 +8,12 @@ import io.circe.{Json, JsonObject}
 /** The web action behind an operation.
   *
   * @param secret
-  *   the word that it asks for
+  *   the secret that the action requires
   */
 final case class Backend(action: ActionName, extension: WebExtension, secret: Option[String]):
   override def toString: String = s"Backend(${action.qualified}${extension.suffix})"
 
-  /** As it stands in a document; `site` is where its URL begins. */
+  /** Returns the field that names it in a document; `site` is the beginning of its URL. */
   def extensionField(site: String): Json =
     val inPackage = action.packageName.getOrElse(Backend.NoPackage)
     val fields = JsonObject(
@@ -27,7 +27,7 @@ final case class Backend(action: ActionName, extension: WebExtension, secret: Op
     Json.fromJsonObject(secret.fold(fields)(word => fields.add(Backend.Secret, Json.fromString(word))))
 
 object Backend:
-  /** Where it stands in an operation. */
+  /** The field of an operation that names it. */
   val Field = "x-openwhisk"
 
   val NoPackage = "default"
@@ -51,7 +51,7 @@ object Backend:
       name
     ))
 
-  /** A word or a number; what else clients send means none. */
+  /** Reads a string or a number; any other value counts as none. */
   def secret(fields: JsonObject): Option[String] =
     fields(
       Secret

@@ -3,21 +3,21 @@ package burst.controller.gateway
 import burst.controller.limits.LruCache
 import burst.controller.store.ApiStore
 
-/** Finds what a request to an API means. What was read of an API is kept until it changes. Calls block. */
+/** Finds the target of a request to an API. Operations are cached until their API changes. Calls block. */
 final class Gateway(store: ApiStore):
   private val known = LruCache[String, ApiOperations](Gateway.MaxCached)
 
-  /** By path below the tenant's address, of which the APIs' base paths are the beginning; nothing when the
-    * tenant has no APIs.
+  /** Finds the target by the path below the tenant's address, which begins with the API's base path; returns
+    * none if the tenant has no APIs.
     */
   def find(tenant: String, path: Vector[String], verb: String): Option[ApiTarget] =
     val revisions = store.revisions(tenant)
     Option.when(revisions.nonEmpty):
       val targets = revisions.toVector
         .flatMap((base, revision) => below(base, path).map((base, revision, _)))
-        // The longest base path first: another API may go on where it has nothing.
+        // The longest base path first: another API may have the path if this one does not.
         .sortBy((_, _, rest) => rest.size)
-        // Nor is one read before it is asked.
+        // Lazy, so that an API is read only when its turn comes.
         .to(LazyList)
         .map((base, revision, rest) => operations(tenant, base, revision).find(rest, verb))
       targets

@@ -3,12 +3,12 @@ package burst.controller.gateway
 import burst.controller.store.{ApiStore, ApisBeside, StoredApi}
 import io.circe.JsonObject
 
-/** The APIs there are: making, showing and removing them. Calls block. */
+/** Creates, lists and removes APIs. Calls block. */
 final class GatewayApis(store: ApiStore):
   import GatewayApis.*
 
-  /** Adds an operation to an API, which may be new, or puts a whole document in an API's place. `site` is
-    * where URLs begin.
+  /** Adds an operation to an API, which may be new, or replaces an API by a whole document. `site` is the
+    * beginning of URLs.
     */
   def create(namespace: String, request: ApiRequest, site: String): Either[GatewayProblem, ApiDocument] =
     request match
@@ -32,7 +32,7 @@ final class GatewayApis(store: ApiStore):
       val document = read(found)
       (document, document.only(template, verb))
 
-  /** All of an API, a path of it, or an operation of that; what has no paths left is removed. */
+  /** Deletes an API, a path of it, or one of its operations; an API without paths is removed. */
   def delete(
       namespace: String,
       api: String,
@@ -67,7 +67,7 @@ final class GatewayApis(store: ApiStore):
         .flatMap(_.map(read).toRight(GatewayProblem.NoSuchApi(api)))
 
 object GatewayApis:
-  /** APIs of a namespace, and characters of their documents together. */
+  /** The most APIs of a namespace, and the most characters of their documents together. */
   val MostApis = 100
   val MostCharacters: Long = 4L << 20
 
@@ -77,7 +77,7 @@ object GatewayApis:
       Left(GatewayProblem.TooLargeTogether(MostCharacters))
     else Right(())
 
-  /** Nothing is called so, and a database may not even take it. */
+  /** Whether nothing can have this name; a database may not even accept it. */
   private def isImpossible(api: String): Boolean = api.exists(_.isControl) || api.lengthIs > ApiPath.MaxLength
 
   private[gateway] def read(api: StoredApi): ApiDocument =

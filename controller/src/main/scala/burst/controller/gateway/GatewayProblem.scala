@@ -1,14 +1,14 @@
 package burst.controller.gateway
 
-/** Why an API is not made, shown or removed. */
+/** Why an API is not created, shown or removed. */
 enum GatewayProblem:
   case MissingField(path: String)
   case WrongType(path: String, expected: String)
 
-  /** A document in a string that is none. */
+  /** A document is sent as a string that is not one. */
   case NotADocument(path: String)
 
-  /** Both a whole document, and one path. */
+  /** Both a whole document and a single path were sent. */
   case TwoKinds
   case BadBasePath(path: String)
   case BadPath(path: String)
@@ -19,8 +19,8 @@ enum GatewayProblem:
   case NoPaths
   case TooManyPaths(limit: Int)
 
-  /** It asks for keys or tokens, of which this gateway knows nothing: others could call what its owner thinks
-    * is protected.
+  /** The document requires keys or tokens, which this gateway does not support: others could call what its
+    * owner believes is protected.
     */
   case SecurityNotSupported
   case TooLarge(limit: Int)
@@ -30,5 +30,5 @@ enum GatewayProblem:
   case NoSuchPath(path: String)
   case NoSuchOperation(path: String, verb: String)
 
-  /** An operation without its path. */
+  /** An operation is named without its path. */
   case PathMissing

@@ -4,8 +4,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
 
-/** What a namespace is called in its APIs' addresses: 32 hexadecimal digits, which is never the name of
-  * something else below `/api`.
+/** The name of a namespace in its APIs' addresses: 32 hexadecimal digits, so that it never equals another
+  * name below `/api`.
   */
 object Tenant:
   private val Form = "[0-9a-f]{32}".r

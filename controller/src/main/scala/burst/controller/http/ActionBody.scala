@@ -7,7 +7,7 @@ import io.circe.{Json, JsonObject}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
-/** The program of an action as a request has it; `code` is empty where there is none. */
+/** The program of an action as a request sends it; `code` is empty if the request has none. */
 final case class ActionExec(
     kind: String,
     family: KindFamily,
@@ -17,7 +17,7 @@ final case class ActionExec(
     components: Vector[String]
 )
 
-/** What a request says of an action; of what it says nothing stays what is there. */
+/** The changes that a request makes to an action; fields it leaves out keep their stored values. */
 final case class ActionChange(
     exec: Option[ActionExec],
     parameters: Option[Parameters],
@@ -31,8 +31,7 @@ final case class ActionChange(
     version: Option[String]
 )
 
-/** Reads the body of a request that creates or changes an action. Fields that it does not know are nobody's.
-  */
+/** Reads the body of a request that creates or changes an action. Ignores fields that it does not know. */
 final class ActionBody(pieces: JsonPieces, platform: PlatformLimits):
   import ActionBody.*
   import EntityProblem.*
@@ -124,7 +123,7 @@ object ActionBody:
       case Some(json) =>
         strings(json).map(_.toSet).toRight(ApiError.WrongType(field, "an array of annotations' names"))
 
-  /** A version that the next one is to be called by. */
+  /** Reads the label that the next version is to get; an empty one counts as none. */
   def version(fields: Fields): Either[ApiError, Option[String]] =
     fields.string("version").flatMap:
       case Some("") => Right(None)

@@ -6,7 +6,8 @@ import burst.protocol.{PackageId, Timestamp}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
-/** Makes the definition that a request leaves, of the one that is there. Pure. */
+/** Applies a request to the stored definition, if there is one, and returns the resulting definition. Pure.
+  */
 final class ActionEdit(
     namespace: String,
     name: String,
@@ -38,7 +39,7 @@ final class ActionEdit(
 
   private def next(there: Definition, label: Option[String]): Definition =
     val kind = change.exec.fold(there.kind)(_.kind)
-    // What a sequence has been given would come back with a program that takes its place.
+    // A sequence keeps no parameters: they would come back once a program replaced it.
     val parameters =
       if Kind.isSequence(kind) then Parameters.Empty else change.parameters.getOrElse(there.own)
     val options = FlareOptions(timeout = change.timeout, memory = change.memory).orElse(there.options)

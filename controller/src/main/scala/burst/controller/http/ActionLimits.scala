@@ -6,13 +6,13 @@ import io.circe.Json
 import io.circe.syntax.*
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** What OpenWhisk's clients are told of limits. Times in milliseconds, memory and logs in MB, unless it is
-  * said otherwise.
+/** The limits that OpenWhisk's clients see. Times are in milliseconds, memory and logs in MB, unless stated
+  * otherwise.
   */
 final class ActionLimits(platform: PlatformLimits):
   import ActionLimits.*
 
-  /** Of a namespace. */
+  /** Returns a namespace's limits. */
   def of(limits: NamespaceLimits): Json = Json.obj(
     "invocationsPerMinute" -> limits.invocationsPerMinute.asJson,
     "concurrentInvocations" -> limits.concurrentSlots.asJson,
@@ -31,7 +31,7 @@ final class ActionLimits(platform: PlatformLimits):
     "maxParameterSize" -> s"${EntityFields.MostParameters >> 20} MB".asJson
   )
 
-  /** Of the platform. Memory and logs in bytes. */
+  /** Returns the platform's limits, with memory and logs in bytes. */
   def ofPlatform: Json =
     val limits = platform.namespace
     val ranges = Seq(
@@ -58,5 +58,5 @@ object ActionLimits:
   val LeastMemory = 128L
   val MostLogs = 10L
 
-  /** Calls that a container may run at once, of a kind that can. */
+  /** The most calls that one container may run at once, for kinds that support it. */
   val MostConcurrency = 200L

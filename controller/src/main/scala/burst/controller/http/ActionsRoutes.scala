@@ -11,7 +11,7 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `/actions`, as OpenWhisk's clients create, read and delete them. */
+/** `/actions`: creating, reading and deleting actions as OpenWhisk's clients do. */
 final class ActionsRoutes(
     actions: Actions,
     sequences: Sequences,
@@ -30,7 +30,7 @@ final class ActionsRoutes(
 
   private val open = OpenPackages(packages)
 
-  /** In a namespace that need not be the caller's. */
+  /** Returns the routes of a namespace, which need not be the caller's. */
   def route(caller: Identity, namespace: String): Route =
     val owner = if namespace == ActionName.Own then caller.namespace else namespace
     pathPrefix("actions"):

@@ -8,20 +8,20 @@ import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.util.ByteString
 
-/** Records of invocations as OpenWhisk's clients know them. */
+/** Records of invocations as OpenWhisk's clients expect them. */
 object ActivationViews:
   def accepted(id: FlareId): Json = Json.obj("activationId" -> id.asJson)
 
   def inList(head: ActivationHead): Json =
     Json.fromFields(about(head) :+ ("statusCode" -> head.status.ordinal.asJson))
 
-  /** A whole record, but for its result and its log, which stand between these. */
+  /** Returns a whole record without its result and its log, as the text before, between and after them. */
   def around(head: ActivationHead, size: Option[Int]): (ByteString, ByteString, ByteString) =
     val about = members(ActivationViews.about(head) :+ ("subject" -> head.subject.asJson))
     val (before, after) = aroundResult(head, size)
     (ByteString(about + ""","response":""") ++ before, after ++ ByteString(""","logs":["""), ByteString("]}"))
 
-  /** A response, but for the result that stands between these. */
+  /** Returns a response without its result, as the text before and after it. */
   def aroundResult(head: ActivationHead, size: Option[Int]): (ByteString, ByteString) =
     val said = Vector(
       "status" -> head.status.text.asJson,
@@ -29,13 +29,13 @@ object ActivationViews:
     ) ++ size.map("size" -> _.asJson)
     (ByteString(members(said) + ""","result":"""), ByteString("}"))
 
-  /** With the logs that it has itself. */
+  /** Returns a whole record with the log lines that are stored in it. */
   def whole(record: ActivationRecord): ByteString =
     val (before, between, after) = around(record.head, Some(record.result.length))
     before ++ record.result.bytes ++ between ++
       ByteString(record.logs.map(_.asJson.noSpaces).mkString(",")) ++ after
 
-  /** A line of a log. Clients cut off what is before the text by its form. */
+  /** Formats a line of a log. Clients recognise the prefix by its format and strip it. */
   def line(text: LogText, line: String): String =
     String.format("%-30s %s: %s", time(text.at), text.stream.asJson.asString.getOrElse(""), line)
 
@@ -67,7 +67,7 @@ object ActivationViews:
       Json.obj("key" -> key.asJson, "value" -> value)
     ))
 
-  /** An object that is not at its end. */
+  /** Returns the text of an object without its closing brace. */
   private def members(fields: Vector[(String, Json)]): String = Json.fromFields(fields).noSpaces.dropRight(1)
 
   /** Whether a result is an array. */

@@ -22,11 +22,11 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
 
-/** `/activations`: what became of invocations. Whole records are written while they are read, as their logs
-  * may be large.
+/** `/activations`: records of invocations. Whole records are streamed while they are read, as their logs may
+  * be large.
   *
   * @param logLimit
-  *   what a log may have, as told where it had more
+  *   how many bytes a log may have; a truncated log ends with a line that names it
   */
 final class ActivationsRoutes(
     activations: Activations,
@@ -100,11 +100,11 @@ final class ActivationsRoutes(
   private def find(caller: Identity, id: FlareId): Option[Found] =
     activations.find(caller.namespace, id).orElse(activations.findPack(caller.namespace, id))
 
-  /** Results may be large, and in a bucket. */
+  /** Reads on the namespace's transfer threads, as results may be large and in a bucket. */
   private def reading[A](caller: Identity)(work: => A): Future[A] =
     transfers.blocking(caller.namespace)(work)
 
-  /** One after the other; one that has gone meanwhile is left out. */
+  /** Returns the records as an array, one after the other; records deleted in the meantime are left out. */
   private def documents(caller: Identity, ids: Vector[FlareId]): Source[ByteString, NotUsed] =
     val each = Source(ids)
       .mapAsync(Ahead)(id => reading(caller)(find(caller, id)))
@@ -125,7 +125,7 @@ final class ActivationsRoutes(
     case record: ActivationRecord => Source.single(record.result.bytes)
     case pack: BurstPack => packs.outputs(pack)
 
-  /** The lines of its log, with commas between. */
+  /** Returns the lines of its log, separated by commas. */
   private def linesOf(caller: Identity, found: Found): Future[Source[ByteString, NotUsed]] = found match
     case record: ActivationRecord if record.logs.nonEmpty =>
       Future.successful(Source.single(ByteString(record.logs.map(_.asJson.noSpaces).mkString(","))))
@@ -144,17 +144,17 @@ final class ActivationsRoutes(
       lines.concat(Source(last.toVector)).intersperse(",").map(ByteString(_))
 
 private object ActivationsRoutes:
-  /** Records that are read before they are sent. */
+  /** How many records are read ahead of sending them. */
   val Ahead = 3
 
-  /** What an activation's id stands for. */
+  /** What an activation id can refer to. */
   type Found = ActivationRecord | BurstPack
 
   def headOf(found: Found): ActivationHead = found match
     case record: ActivationRecord => record.head
     case pack: BurstPack => pack.head
 
-  /** Bytes of a result, where it is at hand. */
+  /** The size of a result in bytes, if it is already in memory. */
   def sizeOf(found: Found): Option[Int] = found match
     case record: ActivationRecord => Some(record.result.length)
     case _: BurstPack => None

@@ -6,8 +6,8 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.ExecutionContext
 
-/** `/admin/flares` and `/admin/groups`: those of all namespaces, and ending them. What they were given and
-  * answered stays their namespace's.
+/** `/admin/flares` and `/admin/groups`: lists and cancels those of all namespaces. Inputs and results stay
+  * visible to their own namespace only.
   */
 final class AdminFlaresRoutes(store: FlareStore, service: FlareService, blocking: Blocking)(using
     ExecutionContext

@@ -9,8 +9,8 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `/admin/invokers/ID/drain`: has a machine be given no more flares until that is taken back. It is stored
-  * first, so that the next scheduler knows it as well.
+/** `/admin/invokers/ID/drain`: keeps new flares off a machine until it is resumed. The state is stored first,
+  * so that the next scheduler knows it as well.
   */
 final class AdminInvokersRoutes(drained: DrainedInvokers, service: FlareService, blocking: Blocking)(using
     ExecutionContext
@@ -41,7 +41,7 @@ final class AdminInvokersRoutes(drained: DrainedInvokers, service: FlareService,
             view <- service.drain(id, on = true)
           yield Right(answer(id, isDrained = true, view))
 
-  /** Also of a machine that nobody has heard of since: it is not to be found drained should it come. */
+  /** Also resumes a machine that has not been seen since, so that it is not still drained if it returns. */
   private def resume(id: InvokerId): Answer =
     for
       was <- blocking(drained.remove(id))

@@ -7,21 +7,20 @@ import java.util.HexFormat
 
 /** The administrator's key. Only its hash is kept. */
 final class AdminKey private (hash: Array[Byte]):
-  /** Takes the same time either way. */
+  /** Whether this is the administrator's key; takes the same time either way. */
   def opens(key: String): Boolean = MessageDigest.isEqual(AdminKey.hash(key), hash)
 
 object AdminKey:
   /** Path of the setting. */
   val Setting = "burst.http.admin-key"
 
-  /** The user of its Basic credentials. */
+  /** The user name in its Basic credentials. */
   val User = "admin"
 
-  /** As many characters as 128 random bits have in hexadecimal: nobody guesses it, however fast they may try.
-    */
+  /** The hexadecimal length of 128 random bits: too long to guess, at any rate of attempts. */
   private val Shortest = 32
 
-  /** From the setting; empty is none. Throws `SetupException`. */
+  /** Reads the key from the setting; an empty setting means no key. Throws `SetupException`. */
   def from(configured: String): Option[AdminKey] =
     if configured.isEmpty then None
     else if configured.length < Shortest then
@@ -30,7 +29,7 @@ object AdminKey:
       )
     else Some(AdminKey(hash(configured)))
 
-  /** A key to be configured. */
+  /** Returns a fresh key to be configured. */
   def random(): String =
     val bytes = new Array[Byte](32)
     SecureRandom().nextBytes(bytes)

@@ -4,10 +4,10 @@ import org.apache.pekko.http.scaladsl.model.HttpResponse
 import org.apache.pekko.http.scaladsl.server.{Route, RouteResult}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** What a call comes to: a response or a refusal. */
+/** The outcome of a call: a response or a refusal. */
 type Answer = Future[Either[ApiError, HttpResponse]]
 
-/** The end of every route. */
+/** Turns an answer into a route; every route ends here. */
 object Answer:
   def apply(answer: => Answer): Route = context =>
     answer.map(result => RouteResult.Complete(rendered(result, RequestId.of(context.request))))(

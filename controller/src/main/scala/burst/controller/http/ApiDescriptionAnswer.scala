@@ -6,7 +6,7 @@ import org.apache.pekko.util.ByteString
 import org.snakeyaml.engine.v2.api.{Load, LoadSettings}
 import scala.jdk.CollectionConverters.*
 
-/** The API's description: as it is written, and as JSON for who expects OpenWhisk's `api-docs`. */
+/** The API's description: the original YAML, and JSON for clients that expect OpenWhisk's `api-docs`. */
 private[http] object ApiDescriptionAnswer:
   private val Yaml = ContentType.parse("application/yaml").getOrElse(ContentTypes.`text/plain(UTF-8)`)
 
@@ -21,10 +21,10 @@ private[http] object ApiDescriptionAnswer:
     val settings = LoadSettings.builder().setMaxAliasesForCollections(MostAliases).build()
     JsonMarshalling.response(StatusCodes.OK, json(Load(settings).loadFromString(text.utf8String)))
 
-  /** Nobody but us writes it. */
+  /** Enough for our own description, the only document that is read here. */
   private val MostAliases = 1000
 
-  /** What stands in YAML; keys that JSON would not have are written as text. */
+  /** Converts a YAML value to JSON; keys that are not strings become text. */
   private def json(value: Any): Json = value match
     case fields: java.util.Map[?, ?] =>
       Json.fromFields(fields.asScala.map((name, field) => name.toString -> json(field)))

@@ -49,7 +49,7 @@ enum ApiError:
   case NoSuchDefinition(name: String)
   case NoSuchVersion(name: String, version: String)
 
-  /** It is a sequence, which has none of its own. */
+  /** The definition is a sequence, which has no workers of its own. */
   case NoWorkers(name: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
@@ -72,7 +72,7 @@ enum ApiError:
   case EncodedBody
   case InvalidIdempotencyKey
 
-  /** It stands for another request. */
+  /** The key was already used for a different request. */
   case IdempotencyKeyUsed
   case RateLimited(perMinute: Int, retryAfter: FiniteDuration)
   case InvocationsLimited(used: MinuteUsed)
@@ -90,15 +90,15 @@ enum ApiError:
   case TimedOut
   case Busy
 
-  /** The database did not do what it was asked for, or had no room. */
+  /** The database or the blob store failed, or was full. */
   case StoreFailed(problem: StoreProblem)
 
-  /** It may be on its way to another controller. */
+  /** The scheduler did not answer; it may be moving to another controller. */
   case SchedulerSilent
   case Internal
 
 object ApiError:
-  /** For where a refusal is told in another way than by an answer. */
+  /** Returns status and sentence, for callers that report a refusal by other means than a response. */
   def told(error: ApiError): (StatusCode, String) = describe(error)
 
   def response(error: ApiError, id: String): HttpResponse =
@@ -127,7 +127,7 @@ object ApiError:
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
-  /** No shorter than the pause: who comes too early is refused again. */
+  /** Rounds the pause up: a client that comes back too early is refused again. */
   private def wholeSeconds(pause: FiniteDuration): Long = (pause.toMillis + 999) / 1000
 
   private def describe(error: ApiError): (StatusCode, String) = error match
@@ -250,7 +250,7 @@ object ApiError:
     case Internal =>
       InternalServerError -> "The platform failed; its operator finds the reason by this answer's code."
 
-  /** As OpenWhisk has it. */
+  /** Words the refusal as OpenWhisk does. */
   private[http] def tooMany(what: String, used: MinuteUsed): String =
     s"""Too many $what by this namespace in this minute (count: ${used.count}, allowed: ${used.allowed}); wait
        | ${wholeSeconds(used.retryAfter)} s.""".stripMargin.replace("\n", "")
@@ -365,5 +365,5 @@ object ApiError:
     case PackageProblem.OtherLibc(loader) =>
       s"The package needs the loader of the C library $loader, which the runtime lacks; link it statically."
 
-  /** Statuses whose names errors have as well. */
+  /** Refers to statuses whose names are also those of errors. */
   private val HttpCodes = StatusCodes

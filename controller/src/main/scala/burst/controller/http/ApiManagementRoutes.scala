@@ -11,7 +11,9 @@ import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
 
-/** `/web/whisk.system/apimgmt`: what OpenWhisk has as web actions, by which its clients make APIs. */
+/** `/web/whisk.system/apimgmt`: the calls by which OpenWhisk's clients manage APIs; OpenWhisk implements them
+  * as web actions.
+  */
 final class ApiManagementRoutes(
     apis: GatewayApis,
     authentication: Authentication,
@@ -65,7 +67,7 @@ final class ApiManagementRoutes(
       extension: WebExtension
   )(bytes: ByteString): Either[ApiError, ApiRequest] =
     body.parse(bytes).flatMap: json =>
-      // A document in a string has the same limits.
+      // A document sent as a string is subject to the same limits.
       ApiRequest
         .read(json, caller.namespace, extension, text => body.parse(ByteString(text)).toOption)
         .left
@@ -124,7 +126,7 @@ final class ApiManagementRoutes(
     )
 
 object ApiManagementRoutes:
-  /** A document, in a string in JSON. */
+  /** Sized for a document that is sent as a string in JSON. */
   val Bodies: BodyIntake.Settings = BodyIntake.Settings(512 * 1024, 8L << 20, 4L << 20, 8L << 20)
 
   private val Extensions = WebExtension.values.map(it => it.suffix.drop(1) -> it).toMap

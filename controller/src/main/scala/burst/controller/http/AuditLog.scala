@@ -6,14 +6,13 @@ import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.{extractRequest, mapResponse}
 import org.slf4j.LoggerFactory
 
-/** What the administrator has asked for, and what came of it: a line for each call in `audit.log`, which
-  * holds nothing else. Of those whose key is wrong it says nothing: strangers could have what matters rolled
-  * out of it.
+/** The administrator's calls and their outcomes: one line per call in `audit.log`, which holds nothing else.
+  * Calls with a wrong key are not logged: strangers could use them to rotate the lines that matter out of it.
   */
 object AuditLog:
   private val log = LoggerFactory.getLogger("burst.audit")
 
-  /** A path may be long, and is the caller's. */
+  /** The most characters of a path that are logged: the caller chooses it. */
   private val LongestPath = 512
 
   val directive: Directive0 = extractRequest.flatMap: request =>
@@ -22,7 +21,7 @@ object AuditLog:
       response
 
   private[http] def line(request: HttpRequest, response: HttpResponse): String =
-    // Rendered, what is no printable letter is escaped.
+    // Rendering escapes every character that is not printable.
     val path = request.uri.toRelative.toString.take(LongestPath)
     val client = Connection.of(request).fold("-")(_.client)
     s"${request.method.value} $path ${response.status.intValue} client=$client id=${RequestId.of(request)}"

@@ -9,7 +9,7 @@ import org.apache.pekko.http.scaladsl.server.{Directive, Directive0, Directive1}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.FiniteDuration
 
-/** Who calls, and whether what they name is theirs. */
+/** Identifies callers, and checks that the namespace they name is their own. */
 final class Authentication(
     namespaces: NamespaceStore,
     admin: Option[AdminKey],
@@ -32,8 +32,8 @@ final class Authentication(
             .flatMap: found =>
               admitted(request, found, ApiError.Unauthorized)
 
-  /** Whom the credentials of a request that needs none open a namespace for, if they do. Others may be meant
-    * for who answers it: only what could be a key of ours is looked for.
+  /** Returns the identity behind the credentials of a request that needs none, if they are valid. They may be
+    * meant for the action that answers: only those that could be a key of ours are looked up.
     */
   def shown(request: HttpRequest): Future[Either[ApiError, Option[Identity]]] =
     credentials(request).filter((user, _) => Authentication.AUuid.matches(user)) match
@@ -46,7 +46,7 @@ final class Authentication(
             Connection.of(request).foreach(_.showed(found.exists(_.isDefined)))
             found
 
-  /** Lets only the administrator through, who is nobody's namespace. */
+  /** Lets only the administrator through, who belongs to no namespace. */
   val administrator: Directive0 =
     extractRequest.flatMap: request =>
       admin match
@@ -58,8 +58,8 @@ final class Authentication(
             if shown.isEmpty || found.isDefined then Right(found) else logins.failed(client(request))
           admitted(request, known, ApiError.NotAdmin).flatMap(_ => pass)
 
-  /** Lets through whom the credentials show, and sees to it that he keeps his connection when there are too
-    * many.
+  /** Lets an authenticated caller through, and records on its connection whether it was one: that decides
+    * which connections are cut when there are too many.
     */
   private def admitted[A](
       request: HttpRequest,
@@ -78,7 +78,7 @@ final class Authentication(
     request.header[Authorization].map(_.credentials).collect:
       case BasicHttpCredentials(user, key) => (user, key)
 
-  /** Lets through `_` and the caller's own namespace; 403 for any other, be it there or not. */
+  /** Lets through `_` and the caller's own namespace; answers 403 for any other, whether it exists or not. */
   def own(namespace: String, caller: Identity): Directive0 =
     if namespace == "_" || namespace == caller.namespace then pass
     else mapInnerRoute(_ => Answer.refused(ApiError.OtherNamespace))

@@ -5,37 +5,41 @@ import scala.collection.immutable.{Queue, VectorMap}
 import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
-/** How many bytes of bodies may be held at once, over all connections: each is held several times over while
-  * it is taken apart, and a handful of the largest would exhaust the heap, which ends the process.
+/** Bounds how many bytes of bodies are held at once, over all connections: each is held several times over
+  * while it is parsed, and a handful of the largest would exhaust the heap, which ends the process.
   *
   * @param most
-  *   of them for one namespace, so that none keeps the others out
+  *   how many of them one namespace may hold, so that none keeps the others out
   * @param rate
-  *   at which each namespace's are taken in, as they cost processor time that all share
+  *   how fast each namespace's bodies are taken in, as they cost processor time that all share
   */
 final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
   private var inAll = 0L
 
-  /** Those that wait for memory, by namespace, the next one first. None is empty. */
+  /** The requests that wait for memory, by namespace; the namespace whose turn is next comes first. No queue
+    * is empty.
+    */
   private var waiting = VectorMap.empty[String, Queue[Waiting]]
 
   private final case class Waiting(bytes: Long, share: Own, promise: Promise[Unit])
 
-  /** Works with a share of the budget, which is given back when the work has ended. */
+  /** Runs work with a share of the budget, which is released when the work has ended. */
   def within[A](namespace: String)(work: BodyBudget.Share => Future[A]): Future[A] =
     given ExecutionContext = ExecutionContext.parasitic
     val share = Own(namespace)
-    // Begun within a future, so that nothing stays set aside when it throws.
+    // Starts inside a future, so that nothing stays reserved if it throws.
     Future.unit.flatMap(_ => work(share)).andThen { case _ => share.close() }
 
   private def fits(namespace: String, bytes: Long): Boolean = held(namespace) + bytes <= most
 
-  /** Whose turn it is: those whose namespace has its share let others pass. */
+  /** Returns the request whose turn it is; namespaces that have used up their share are passed over. */
   private def next: Option[Waiting] =
     waiting.collectFirst { case (namespace, line) if fits(namespace, line.head.bytes) => line.head }
 
-  /** Nobody passes the one whose turn it is, or one that wants much would wait for ever. */
+  /** Serves waiting requests in turn. None overtakes the one whose turn it is, or a large one would wait for
+    * ever.
+    */
   private def serve(): Unit =
     next.filter(inAll + _.bytes <= total) match
       case Some(first) =>
@@ -72,7 +76,7 @@ final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = 
 
     def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
       val more = (bytes - ahead).max(0)
-      // One that waits was here before.
+      // Requests that already wait go first.
       admitted = more == 0 || (fits(namespace, more) && inAll + more <= total && next.isEmpty)
       if admitted then
         hold(more)
@@ -92,7 +96,7 @@ final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = 
       hold(bytes)
 
     def close(): Unit = BodyBudget.this.synchronized:
-      // What had memory has its price, come or not; what was refused will be sent again.
+      // A body that got memory is charged whether it arrived or not; a refused one will be sent again.
       if !admitted then rate.foreach(_.giveBack(namespace, announced))
       announced = 0
       release()
@@ -104,28 +108,28 @@ final class BodyBudget(total: Long, most: Long, rate: Option[ByteRateLimiter] = 
       held = if left == 0 then held - namespace else held.updated(namespace, left)
 
 object BodyBudget:
-  /** One request's part. */
+  /** One request's share of the budget. */
   trait Share:
-    /** So many bytes are to come: says how long to wait before any of them is read. Nothing when too many are
-      * waited for already.
+    /** Announces bytes that are about to arrive; returns how long to wait before reading any of them, or
+      * nothing if too many are already waited for.
       */
     def announce(bytes: Long): Option[FiniteDuration]
 
-    /** Announces bytes for which nobody has to wait; whether that was so. */
+    /** Announces bytes if they need not be waited for; returns whether that was so. */
     def afford(bytes: Long): Boolean
 
-    /** Completes when bytes are set aside, of which [[take]] is to be served: namespaces take turns. What has
-      * begun to come in this way can be ended, however many others begin.
+    /** Completes once bytes are reserved, from which [[take]] is then served; namespaces take turns. A body
+      * admitted in this way can be received to its end, however many others begin.
       */
     def reserve(bytes: Long): Future[Unit]
 
-    /** Sets bytes aside, unless there are too few left. */
+    /** Reserves bytes, unless too few are left; returns whether it did. */
     def take(bytes: Long): Boolean
 
-    /** Gives back what is set aside, and waits for no more. */
+    /** Releases what is reserved, and stops waiting for more. */
     def release(): Unit
 
-  /** For bodies that are small in any case. */
+  /** A share without limits, for bodies that are small in any case. */
   object Free extends Share:
     def announce(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)
     def afford(bytes: Long): Boolean = true

@@ -6,14 +6,15 @@ import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Takes in the bodies of one kind of calls, which may be large: as many bytes at once as the settings allow,
-  * of each namespace its share and at its pace, and has them worked on by threads of their own, by turns.
+/** Takes in the bodies of one kind of call, which may be large: holds no more bytes at once than the settings
+  * allow, gives each namespace its share and its rate, and has the bodies processed on threads of their own,
+  * in turn.
   *
-  * Small ones have a part of the memory, and a pace, to themselves: they never wait behind large ones, nor
+  * Small bodies have a part of the memory, and a rate, of their own: they never wait behind large ones, nor
   * for their threads.
   *
   * @param anyThreads
-  *   for what is done with small bodies
+  *   runs the work on small bodies
   */
 final class BodyIntake(
     body: RequestBody,
@@ -31,7 +32,7 @@ final class BodyIntake(
   private def budget(total: Long, most: Long) =
     BodyBudget(total, most, Some(ByteRateLimiter(settings.rate, settings.burst)))
 
-  /** Works with the body of a request, whose bytes are set aside until the work has ended. */
+  /** Reads the body of a request and runs `work` on it; its bytes stay reserved until the work has ended. */
   def apply[A](namespace: String, request: HttpRequest, limit: Long = Long.MaxValue)(
       work: Taken => Future[Either[ApiError, A]]
   ): Future[Either[ApiError, A]] =
@@ -42,7 +43,8 @@ final class BodyIntake(
         if isSmall then Refusable(body.checked(bytes))(taken)
         else Refusable(executor(namespace)(body.checked(bytes)))(taken)
 
-  /** Works with what is made of a body of any type. */
+  /** Does the same with a body of any content type, from which `read` makes the value that `work` receives.
+    */
   def ofAnyType[A, B](namespace: String, request: HttpRequest)(
       read: ByteString => Either[ApiError, Growing[A]]
   )(
@@ -53,24 +55,24 @@ final class BodyIntake(
       Refusable(body.bytes(request, settings.bodyLimit, share)): bytes =>
         Taken(namespace, bytes.compact).growing(read)(work)
 
-  /** A body in one piece, whose JSON may be read. */
+  /** A body in one piece; unless it came through `ofAnyType`, its JSON has been checked and can be parsed. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
-    /** Bytes that what is made of it may have and be paid for. */
+    /** The most bytes that a value made of the body may have and be accounted for. */
     def most: Long = BodyIntake.this.most
 
-    /** Does with the body what is much work whatever its size. */
+    /** Runs work on the body that is expensive whatever its size. */
     def inTurn[A](work: ByteString => A): Future[A] = executor(namespace)(work(bytes))
 
-    /** The same with what may become larger than the body, and then works with that. There is memory for it
-      * until that work has ended.
+    /** Runs `make`, whose result may become larger than the body, and then `work` on the result. Its memory
+      * stays reserved until that work has ended.
       */
     def growingInTurn[A, B](make: (ByteString, Room) => Either[ApiError, A])(
         work: A => Future[Either[ApiError, B]]
     ): Future[Either[ApiError, B]] =
       within(room => Refusable(inTurn(make(_, room)))(work))
 
-    /** Works with what is made of the body, for which there is memory until the work has ended. What `read`
-      * looks for is in the database, which it does not change.
+    /** Runs `work` on a value made of the body, whose memory stays reserved until the work has ended. `read`
+      * may look things up in the database, which it does not change.
       */
     def growing[A, B](read: ByteString => Either[ApiError, Growing[A]])(
         work: A => Future[Either[ApiError, B]]
@@ -83,15 +85,16 @@ final class BodyIntake(
     private def within[A](work: Room => Future[A]): Future[A] =
       small.within(namespace)(few => large.within(namespace)(many => work(roomFor(few, many))))
 
-    /** A large body, or one that becomes large, on the threads for that. */
+    /** Runs work on the threads for large bodies if the body is or becomes large, else on `anyThreads`. */
     private def onThreads[A](more: Long)(work: => A): Future[A] =
       if bytes.length + more <= Small then anyThreads.reading(work) else inTurn(_ => work)
 
-    /** There is memory for the size of the body itself in any case; more may be asked for in steps. More is
-      * counted against the namespace's rate as a body of that size would be, and is refused rather than
-      * waited for, as the body's own memory would be held meanwhile. More than a namespace's share costs the
-      * whole share, or it would never be let in. If it is only a little more, what the rate has to spare is
-      * tried first: bodies that come small and stay so would otherwise spend what later ones then wait for.
+    /** Memory for the body itself is reserved in any case; more can be requested in steps. The additional
+      * bytes are counted against the namespace's rate as a body of that size would be, and are refused rather
+      * than waited for, as the body's own memory would be held meanwhile. More than a namespace's share costs
+      * the whole share, or it would never be admitted. If it is only a little more, what the rate for small
+      * bodies can spare is tried first: bodies that arrive small and stay small would otherwise use up what
+      * later ones then wait for.
       */
     private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room =
       var there = bytes.length.toLong
@@ -104,40 +107,42 @@ final class BodyIntake(
 
 object BodyIntake:
   /** @param limit
-    *   bytes that are taken in at once, of bodies of `bodyLimit` bytes at most
+    *   bytes that are held at once, of bodies of `bodyLimit` bytes at most
     * @param rate
-    *   bytes of a namespace in a second, after `burst` at once
+    *   bytes of a namespace per second, after `burst` at once
     */
   final case class Settings(bodyLimit: Long, limit: Long, rate: Long, burst: Long):
-    /** For small bodies alone. */
+    /** The bytes reserved for small bodies. */
     def reserve: Long = (limit / 8).max(Small)
 
-    /** As far as the memory goes. */
+    /** Returns the settings with a body limit that fits into the memory. */
     def fitting: Settings = copy(bodyLimit = bodyLimit.min(limit - reserve))
 
-  /** Sets bytes aside, unless there are too few left. */
+  /** Reserves memory for a value of that many bytes, unless too little is left; returns whether it did. */
   type Room = Long => Boolean
 
-  /** What was read of a body, and is to be made larger: by `most` bytes at most, or by none that is any work.
+  /** A value read from a body, which `make` enlarges by at most `most` bytes; 0 if making it takes no
+    * noticeable work.
     */
   final case class Growing[A](most: Long, make: Room => Either[ApiError, A]):
     def map[B](change: A => B): Growing[B] = Growing(most, make(_).map(change))
 
   object Growing:
-    /** Nothing has to be made. */
+    /** A value that is complete. */
     def done[A](whole: A): Growing[A] = Growing(0, _ => Right(whole))
 
-    /** It is made larger by so many bytes only when it is worked with. Few are free, as most calls have them.
+    /** A value that grows by `more` bytes only when it is used. A few bytes are free, as most calls need
+      * them.
       */
     def later[A](body: ByteString, more: Long)(whole: A): Growing[A] =
       if more <= Few then done(whole)
       else Growing(0, room => Either.cond(room(body.length + more), whole, ApiError.Busy))
 
-  /** Bytes of a body, with what is made of it, that any thread may take apart. */
+  /** The most bytes of a body, and of what is made of it, that any thread may parse. */
   private val Small = 64 * 1024
 
-  /** Bytes that may be added to the body of any request under way. */
+  /** Bytes that may be added to the body of any request without being accounted for. */
   private val Few = 16 * 1024
 
-  /** How many namespaces share the memory at least, unless it is that of a few bodies. */
+  /** How many namespaces can share the memory at least, unless it fits only a few bodies. */
   private val Namespaces = 4

@@ -9,14 +9,14 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 /** How long a body may take: `overall`, and no more than `within` for each `least` bytes. */
 final case class BodyTimes(overall: FiniteDuration, least: Long, within: FiniteDuration)
 
-/** Takes in a body of at most `limit` bytes within its times, as far as its `share` of the memory goes. All
-  * the memory for one of known `length` is waited for, after a `pause` and for no longer than a body may
+/** Takes in a body of at most `limit` bytes within its times, as far as its `share` of the memory allows. A
+  * body of known `length` waits for all of its memory, after a `pause` and for no longer than a body may
   * take; only then is it read, and its times begin.
   *
-  * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
+  * Bytes beyond the limit are counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
-  * closes a connection that it answers early, and a client in the middle of sending may then see its
-  * connection reset instead of the answer that says why.
+  * closes a connection that it answers early, and a client that is still sending may then see its connection
+  * reset instead of the answer with the reason.
   */
 final class BodySink(
     limit: Long,
@@ -61,7 +61,7 @@ final class BodySink(
       cancelTimer(BodySink.Wait)
       scheduleOnce(BodySink.Overall, times.overall)
       scheduleWithFixedDelay(BodySink.MinRate, times.within / BodySink.Parts, times.within / BodySink.Parts)
-      // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
+      // A limit of 0 is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
       pull(in)
 
@@ -75,7 +75,9 @@ final class BodySink(
         else refuse(ApiError.Busy)
       if size > limit + BodySink.Tolerance then end(result) else pull(in)
 
-    /** Those who come later wait for what it turns out to have. */
+    /** Announces a piece of a body of unknown length, so that later bodies wait for what it turns out to
+      * have.
+      */
     private def isAnnounced(piece: ByteString): Boolean =
       length.isDefined || share.announce(piece.length).isDefined
 
@@ -94,11 +96,12 @@ final class BodySink(
       case BodySink.MinRate if size - sizeBefore >= times.least =>
         sizeBefore = size
         slowParts = 0
-      // When all has stood still for longer, that is one part, and what came meanwhile is read in the next.
+      // If the whole process stalled for longer, only one part counts; what arrived meanwhile is read in the
+      // next.
       case BodySink.MinRate if slowParts + 1 < BodySink.Parts => slowParts += 1
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
-    // The stage may be torn down with its connection; nobody shall wait for ever.
+    // The stage may be torn down with its connection; no caller must wait for ever.
     override def postStop(): Unit = answer.trySuccess(Left(ApiError.BodyTooSlow))
 
     private def refuse(error: ApiError): Unit =
@@ -120,11 +123,11 @@ private object BodySink:
   val Wait = "wait"
   val MinRate = "min-rate"
 
-  /** Of the time that each `least` bytes have. */
+  /** How many parts the time for each `least` bytes is divided into. */
   val Parts = 8
 
-  /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for
-    * another reason gets to see it; but nobody makes the server read on and on.
+  /** How many bytes beyond the limit are still read and dropped: more than any call accepts, so that a client
+    * refused for another reason gets to see the answer; but none can make the server read indefinitely.
     */
   val Tolerance: Long = 128L << 20
 

@@ -15,11 +15,11 @@ import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
 import scala.concurrent.duration.{Deadline, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `POST …/actions/NAME?burst=true`, as the published prototype's programs begin a flare of an action: one
-  * worker for each element of `value`, and a record for each container.
+/** `POST …/actions/NAME?burst=true`, by which the published prototype's programs start a flare of an action:
+  * one worker for each element of `value`, and a record for each container.
   *
   * @param longest
-  *   from when it is asked until it is known which containers there are
+  *   the time from the request until the containers are known
   */
 final class BurstCall(
     actions: Actions,
@@ -43,7 +43,7 @@ final class BurstCall(
             Right(JsonMarshalling.response(StatusCodes.Accepted, Json.obj("activationIds" -> ids.asJson)))
           case None => Left(ApiError.TimedOut)
 
-  /** As a flare's options are called. */
+  /** Returns the query's options under the names of a flare's options. */
   private def options(query: QueryParameters): Either[ApiError, Fields] =
     for
       granularity <- query.optionalInt("granularity")
@@ -82,8 +82,8 @@ final class BurstCall(
       wanted <- flareBody.readBurst(caller, action, body.large, own, transaction)
     yield wanted
 
-  /** The flare once its packs are known. One for which there was no room in time is cancelled. It goes on
-    * though the store fails for a moment.
+  /** Returns the flare once its packs are known. A flare that got no slots in time is cancelled. Keeps
+    * looking if the store fails for a moment.
     */
   private def placed(id: FlareId, deadline: Deadline, pause: FiniteDuration): Future[Option[Flare]] =
     val found = blocking(flares.find(id)).recover { case _: StoreException => None }

@@ -2,9 +2,9 @@ package burst.controller.http
 
 import org.apache.pekko.util.{ByteString, ByteStringBuilder}
 
-/** Bytes that come in pieces of any size, held in few large ones: each piece as it comes may be a single
-  * byte, and hold what was read from the network around it. Takes at most twice the memory of its bytes, and
-  * a kilobyte.
+/** Gathers bytes that come in pieces of any size into a few large ones: a piece may be a single byte, and
+  * keep alive the buffer that was read from the network around it. Takes at most twice the memory of its
+  * bytes, and a kilobyte.
   */
 private[http] final class ByteAccumulator:
   import ByteAccumulator.*

@@ -11,13 +11,15 @@ import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
-/** An action with its code, which is read a piece at a time, each when it is asked for. Should the action be
-  * deleted in the middle, the answer breaks off, which a client cannot take for its end.
+/** An action with its code, which is read a piece at a time on demand. If the action is deleted meanwhile,
+  * the response breaks off, so that no client can mistake it for complete.
   */
 final class CodeAnswer(packages: Packages, transfers: Transfers):
   import CodeAnswer.*
 
-  /** `shown` is the action, with an `exec` that has no code yet. It is the reader's threads that read. */
+  /** Responds with `shown`, the action with an `exec` that has no code yet, and adds the code, which is read
+    * on the transfer threads of the namespace `reader`.
+    */
   def apply(reader: String, definition: Definition, shown: JsonObject): HttpResponse =
     val exec = shown("exec").flatMap(_.asObject).getOrElse(JsonObject.empty)
     val head = open(shown.remove("exec")) + s""""exec":${open(exec)}"code":""""
@@ -46,7 +48,7 @@ object CodeAnswer:
   private final class Gone(id: PackageId)
       extends RuntimeException(s"the package ${id.value} is gone, or another, since it was asked for")
 
-  /** Whole groups of base64. */
+  /** A multiple of three bytes, so that each piece is whole groups of base64. */
   private val Piece = 3 * 64 * 1024
 
   private enum Cursor:
@@ -54,13 +56,13 @@ object CodeAnswer:
     case In(from: Long)
     case End
 
-  /** The object with its end still to come. */
+  /** Returns the text of an object without its closing brace, ready for one more member. */
   private def open(fields: JsonObject): String =
     val text = fields.asJson.noSpaces.dropRight(1)
     if fields.isEmpty then text else s"$text,"
 
-  /** As in a string of JSON. A character of several bytes may be cut between two pieces: none of its bytes is
-    * one of those that are escaped.
+  /** Escapes bytes for a JSON string. A character of several bytes may be split between two pieces: none of
+    * its bytes is one of those that are escaped.
     */
   private def escaped(bytes: Array[Byte]): ByteString =
     val builder = ByteString.newBuilder

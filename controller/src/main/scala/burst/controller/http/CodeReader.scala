@@ -6,14 +6,16 @@ import burst.protocol.JsonText
 import java.nio.ByteBuffer
 import java.util.Base64
 
-/** A program as it was sent: the text of its source, or by base64 a file.
+/** A program as it was sent: source text, or a file in base64.
   *
   * @param binary
   *   whether it was base64
   */
 final case class Code(bytes: Array[Byte], binary: Boolean)
 
-/** Reads programs as OpenWhisk does, whose clients do not say which it is: what looks like base64 is. */
+/** Reads programs as OpenWhisk does. Its clients do not state the encoding: whatever looks like base64 is
+  * base64.
+  */
 final class CodeReader(pieces: JsonPieces):
   import ApiError.*
   import CodeReader.*
@@ -22,10 +24,10 @@ final class CodeReader(pieces: JsonPieces):
     val text = code.bytes.asByteBuffer
     val most = limit.min(Int.MaxValue - 16).toInt
     if JsonPieces.first(code) != '"' then Left(WrongType(Field, "a string"))
-    // Told by the length of the text, before there is anything for its content.
+    // Decided by the length of the text, before anything is allocated for its content.
     else if text.remaining.toLong * 3 / 4 > limit * 2 then Left(PackageTooLarge(text.remaining.toLong, limit))
     else if looksLikeBase64(text, text.position + 1, text.limit - 1) then
-      // Without what may stand around it no byte more than it holds.
+      // Apart from surrounding spaces, this allocates no more bytes than the content has.
       pieces.binary(code, most).left.map(refusal(_, text, limit)).map(Code(_, binary = true))
     else
       pieces.text(code, most.toLong * 4 / 3 + 4).left.map(refusal(_, text, limit)).flatMap: bytes =>
@@ -44,7 +46,8 @@ final class CodeReader(pieces: JsonPieces):
 object CodeReader:
   private val Field = "exec.code"
 
-  /** Groups of four of its characters, at least one, the last of them filled up; spaces around do not count.
+  /** Whether the text is one or more groups of four base64 characters, with padding in the last; surrounding
+    * spaces are ignored.
     */
   private def looksLikeBase64(text: ByteBuffer, from: Int, until: Int): Boolean =
     var (start, end) = (from, until)

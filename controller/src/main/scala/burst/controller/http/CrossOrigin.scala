@@ -6,8 +6,8 @@ import org.apache.pekko.http.scaladsl.model.{HttpHeader, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.*
 
-/** Pages of any origin may call the API, as they may OpenWhisk's: it knows nobody by what a browser sends of
-  * itself, but by credentials that the page must have.
+/** Lets pages of any origin call the API, as OpenWhisk does: callers are identified by credentials that the
+  * page itself must have, never by what a browser sends on its own.
   */
 object CrossOrigin:
   private val headers: Seq[HttpHeader] = Seq(
@@ -25,7 +25,7 @@ object CrossOrigin:
 
   private val asked = complete(HttpResponse())
 
-  /** Says so with every answer, and to `OPTIONS`, for which nobody has credentials. */
+  /** Adds the headers to every response, and answers `OPTIONS`, which carries no credentials. */
   val allowed: Directive0 =
     mapResponse((response: HttpResponse) => response.mapHeaders(_ ++ headers)) &
       mapInnerRoute(inner => extractMethod(method => if method == OPTIONS then asked else inner))

@@ -8,8 +8,8 @@ import burst.protocol.JsonText
 import io.circe.JsonObject
 import org.apache.pekko.util.ByteString
 
-/** What a deploy brings: the program and the definition around it. Without parameters it leaves those that
-  * are there.
+/** The content of a deploy: the program and the definition around it. Without parameters it keeps the stored
+  * ones.
   */
 final case class Deployment(
     kind: String,
@@ -56,7 +56,7 @@ final class DeployBody(options: OptionsReader, pieces: JsonPieces):
     yield Deployment(kind, family, read, main.filter(_.nonEmpty), own, parameters, variables)
 
   private def decode(code: JsonText, limits: NamespaceLimits): Either[ApiError, Array[Byte]] =
-    // Told by the length of the text, before there is an array for its content.
+    // Decided by the length of the text, before an array is allocated for its content.
     val text = code.bytes.drop(1).dropRight(1)
     val size = text.length.toLong * 3 / 4 - text.takeRight(2).count(_ == '=')
     val tooLarge = ApiError.PackageTooLarge(size, limits.packageBytes)
@@ -71,11 +71,11 @@ final class DeployBody(options: OptionsReader, pieces: JsonPieces):
           case _ => ApiError.WrongType("exec.code", "base64")
 
 object DeployBody:
-  /** Whether its programs are files of source, whose functions have names. */
+  /** Whether programs of this family are source files, whose functions have names. */
   private def hasFunctions(family: KindFamily): Boolean =
     family == KindFamily.Python || family == KindFamily.Nodejs
 
-  /** Kinds of programs: neither sequences, nor what is in an image. */
+  /** The kinds that are programs: neither sequences nor images. */
   private object Programs:
     val names: Vector[String] = KindFamily.Rust.name +: Kind.Names.filter(of(_).isDefined).toVector
 

@@ -4,8 +4,8 @@ import burst.controller.definition.{VariableChanges, VariableName}
 import burst.controller.secrets.{DefinitionName, Secrets}
 import io.circe.{Json, JsonObject}
 
-/** What a deploy says of its program's environment variables: all that are not secret, and secrets by name,
-  * of which one without a value is to be removed. Values are never shown.
+/** The environment variables that a deploy sets for its program: all that are not secret, and secrets by
+  * name; a secret without a value is to be removed. Values are never shown.
   */
 final case class DeployedVariables(
     environment: Option[Map[String, String]],
@@ -43,5 +43,5 @@ object DeployedVariables:
           value <- read(value).toRight(WrongType(path, "a string without NUL"))
         yield others + (name -> value)
 
-  // The kernel ends a value with it.
+  // The kernel ends a value at a NUL.
   private def text(value: Json): Option[String] = value.asString.filterNot(_.contains('\u0000'))

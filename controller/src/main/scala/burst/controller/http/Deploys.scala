@@ -3,8 +3,8 @@ package burst.controller.http
 import burst.controller.store.Identity
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 
-/** Calls that store an entity under its name. A namespace may make so many changes a minute, of whatever
-  * kind: each is written to the disk.
+/** Calls that store an entity under its name. A namespace may make a limited number of such changes per
+  * minute, of any kind, as each is written to disk.
   */
 final class Deploys(intake: BodyIntake):
   private val rate = RateLimiter()
@@ -14,8 +14,8 @@ final class Deploys(intake: BodyIntake):
     val perMinute = caller.limits.deploysPerMinute
     rate.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
 
-  /** Takes in the body of one that may store over what is there if it says so. It counts also if it is
-    * refused in the end: it is the body that is work.
+  /** Takes in the body of such a call, which replaces what is stored if its query says `overwrite`. It counts
+    * even if it is refused in the end: the body is what costs.
     */
   def apply(caller: Identity, request: HttpRequest)(work: (Boolean, BodyIntake#Taken) => Answer): Answer =
     val wanted =

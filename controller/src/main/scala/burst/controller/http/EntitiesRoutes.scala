@@ -6,9 +6,9 @@ import org.apache.pekko.http.scaladsl.model.StatusCodes
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 
-/** OpenWhisk's entities in a namespace, and what it allows of them. */
+/** OpenWhisk's entities in a namespace, and the namespace's limits. */
 final class EntitiesRoutes(actions: ActionsRoutes, packages: PackagesRoutes, limits: ActionLimits):
-  /** The namespace need not be the caller's: each says what others may. */
+  /** The namespace need not be the caller's: each route decides what others may do. */
   def route(caller: Identity, namespace: String): Route =
     concat(
       actions.route(caller, namespace),

@@ -4,18 +4,20 @@ import burst.protocol.JsonText
 
 /** The fields of OpenWhisk's entities that may be long, each with its limit. */
 object EntityFields:
-  /** Bytes of the parameters, and how many values they may hold: each is some objects once they are read. */
+  /** The most bytes of the parameters, and the most values in them: each value becomes several objects when
+    * parsed.
+    */
   val MostParameters: Long = 1024 * 1024
   val MostValues: Int = 100_000
 
-  /** Bytes of the annotations, which lists show of all their entities. */
+  /** The most bytes of the annotations, which lists show for each of their entities. */
   val MostAnnotations: Long = 64 * 1024
 
   private val limits = Map("parameters" -> MostParameters, "annotations" -> MostAnnotations)
 
   def keySet: Set[String] = limits.keySet
 
-  /** The first of them that is too large. */
+  /** Returns what is wrong with the first field that is too large, if there is one. */
   def problem(fields: Vector[(String, JsonText)]): Option[ApiError] =
     fields.flatMap(problem).headOption.map(ApiError.OfEntity(_))
 
@@ -23,12 +25,12 @@ object EntityFields:
     val (name, text) = field
     if text.length > limits(name) then Some(EntityProblem.FieldTooLarge(name, limits(name)))
     else
-      // Depth and numbers were held against their limits as the whole body was.
+      // Depth and numbers were checked with the whole body.
       JsonCheck.problem(
         text.bytes,
         JsonLimits(depth = MostDepth, values = MostValues, number = Int.MaxValue)
       ).map: _ =>
         EntityProblem.TooManyValues(name, MostValues)
 
-  /** Where that has been held against its limit already. */
+  /** The depth limit where the real one is checked elsewhere. */
   private[http] val MostDepth = 10_000

@@ -5,7 +5,9 @@ import io.circe.Json
 import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 
-/** A page of a namespace's entities of one kind; with `count`, how many there are from there on. */
+/** Answers with a page of a namespace's entities of one kind; with `count`, with how many there are from the
+  * page's start on.
+  */
 object EntityList:
   def apply(kind: String, request: HttpRequest, blocking: Blocking)(count: => Int)(
       entities: Page => Iterable[Json]

@@ -6,14 +6,14 @@ import burst.controller.store.{Collection, PackageRefusal}
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 
-/** Why a request about one of OpenWhisk's entities is refused. What its clients look for in an answer's words
-  * stands there as it does in OpenWhisk's.
+/** Why a request about one of OpenWhisk's entities is refused. Words that OpenWhisk's clients look for in an
+  * answer are the same as in OpenWhisk's.
   */
 enum EntityProblem:
   case Unreachable(problem: ActionProblem)
   case NoSuchPackage(name: String)
 
-  /** What has the name is no such thing. */
+  /** The name belongs to an entity of another collection. */
   case InOtherCollection(name: String, collection: Collection)
   case PackageNotStored(name: String, refusal: PackageRefusal)
   case OfSequence(problem: SequenceProblem)
@@ -25,7 +25,7 @@ enum EntityProblem:
   case FieldTooLarge(field: String, limit: Long)
   case TooManyValues(field: String, limit: Int)
 
-  /** A parameter with `init` that no program may have in its environment by this name. */
+  /** A parameter with `init` whose name no program's environment may contain. */
   case NoVariable(parameter: String)
 
   /** A parameter with `init` whose text no environment can hold. */
@@ -37,7 +37,7 @@ enum EntityProblem:
   case NothingToBurst(kind: String)
 
 object EntityProblem:
-  /** A status, and a sentence that says what to do. */
+  /** Returns a status, and a sentence that says what to do. */
   def describe(problem: EntityProblem): (StatusCode, String) = problem match
     case Unreachable(problem) => describe(problem)
     case NoSuchPackage(name) => missing(s"package '$name'")

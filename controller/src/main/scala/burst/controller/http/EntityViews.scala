@@ -7,7 +7,8 @@ import io.circe.{Json, JsonObject}
 
 /** OpenWhisk's entities as its clients see them. */
 final class EntityViews(defaults: FlareDefaults):
-  /** All but the program's code; of one that was asked for through a binding with its package's parameters.
+  /** Shows all but the program's code, with the parameters of the package and of the binding it was reached
+    * through.
     */
   def action(action: Action): JsonObject =
     val parameters = Parameters(
@@ -18,7 +19,7 @@ final class EntityViews(defaults: FlareDefaults):
       .add("exec", EntityViews.exec(action.definition).asJson)
       .add("parameters", KeyValues.show(parameters))
 
-  /** With the package that stands behind the binding it was asked for through. */
+  /** Adds the package behind the binding that the action was reached through, if any. */
   def bound(action: Action): JsonObject =
     val shown = this.action(action)
     action.target.packageName.filter(_ => action.target != action.name) match
@@ -31,7 +32,7 @@ final class EntityViews(defaults: FlareDefaults):
       .add("exec", EntityViews.exec(definition).asJson)
       .add("parameters", KeyValues.show(definition.all))
 
-  /** As in a list. */
+  /** Shows an action as lists do. */
   def summary(definition: Definition): Json =
     head(definition).add("exec", Json.obj("binary" -> definition.action.binary.asJson)).asJson
 
@@ -47,7 +48,7 @@ final class EntityViews(defaults: FlareDefaults):
       "updated" -> definition.updated.millis.asJson
     )
 
-  /** Also of one that was deployed by our own API. */
+  /** Includes the kind, also for a definition that was deployed by our own API. */
   private def annotations(definition: Definition): JsonObject =
     definition.action.annotations.add("exec", definition.kind.asJson)
 
@@ -61,7 +62,7 @@ final class EntityViews(defaults: FlareDefaults):
     )
 
 object EntityViews:
-  /** Without the code. */
+  /** Shows the program without its code. */
   private def exec(definition: Definition): JsonObject =
     val action = definition.action
     val kind = JsonObject("kind" -> definition.kind.asJson)
@@ -71,7 +72,7 @@ object EntityViews:
       val named = action.main.fold(whole)(main => whole.add("main", main.asJson))
       action.image.fold(named)(image => named.add("image", image.asJson))
 
-  /** With its actions and feeds. */
+  /** Shows a package with its actions and feeds. */
   def whole(found: ActionPackage, actions: Vector[Definition]): Json =
     val (feeds, others) = actions.partition(_.action.annotations.contains("feed"))
     head(found)
@@ -81,14 +82,14 @@ object EntityViews:
       .add("feeds", Json.fromValues(feeds.map(member)))
       .asJson
 
-  /** As it stands after a change. */
+  /** Shows a package as it is after a change. */
   def stored(found: ActionPackage): Json =
     head(found)
       .add("binding", found.binding.fold(Json.obj())(packageRef))
       .add("parameters", KeyValues.show(found.parameters))
       .asJson
 
-  /** As in a list. */
+  /** Shows a package as lists do. */
   def summary(found: ActionPackage): Json =
     head(found).add("binding", found.binding.fold(Json.False)(packageRef)).asJson
 

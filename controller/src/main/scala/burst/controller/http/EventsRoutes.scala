@@ -4,7 +4,7 @@ import burst.controller.store.Identity
 import org.apache.pekko.http.scaladsl.server.Directives.concat
 import org.apache.pekko.http.scaladsl.server.Route
 
-/** What has actions run without anybody's calling them, in the caller's namespace. */
+/** Triggers and rules, which run actions without a call to them, in the caller's namespace. */
 final class EventsRoutes(triggers: TriggersRoutes, fires: FireRoutes, rules: RulesRoutes):
   def route(caller: Identity): Route =
     concat(triggers.route(caller), fires.route(caller), rules.route(caller))

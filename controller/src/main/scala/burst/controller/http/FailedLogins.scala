@@ -8,14 +8,14 @@ import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.FiniteDuration
 import scala.util.Success
 
-/** Bounds how often a client's credentials may turn out wrong, as looking them up is work. A caller who was
-  * let in before is looked up at once all the same: he may share his address with one who guesses.
+/** Bounds how often a client's credentials may turn out wrong, as looking them up is work. Credentials that
+  * were valid before are always looked up: their owner may share an address with someone who guesses.
   */
 final class FailedLogins(perMinute: Int, rates: RateLimiter):
   private val good = LruCache[String, String](FailedLogins.Remembered)
 
-  /** What `look` finds, or in how long it may be asked again. Where it fails nothing is known of the
-    * credentials.
+  /** Returns what `look` finds, or how long to wait before asking again. If it fails, the credentials count
+    * neither as right nor as wrong.
     */
   def within[A](client: String, credentials: String)(look: => Future[Option[A]])(using
       ExecutionContext
@@ -37,7 +37,9 @@ final class FailedLogins(perMinute: Int, rates: RateLimiter):
               if found.isDefined then synchronized(good.put(digest, digest))
               Right(found)
 
-  /** That of a client which are known to be wrong. */
+  /** Counts credentials of a client that are known to be wrong; returns how long to wait if there were too
+    * many.
+    */
   def failed(client: String): Either[FiniteDuration, None.type] = rates.take(client, perMinute).map(_ => None)
 
   private def isKnownGood(digest: String): Boolean = synchronized(Option(good.get(digest))).isDefined

@@ -3,11 +3,11 @@ package burst.controller.http
 import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Runs work on `threads`, of one namespace after the other: however much one of them has to do, the next
-  * piece of work is another's.
+/** Runs work on `threads`, one namespace after the other: however much one of them has to do, the next piece
+  * of work is another's.
   */
 final class FairExecutor(threads: ExecutionContext):
-  // Whose turn is next stands first.
+  // The namespace whose turn is next comes first.
   private val waiting = mutable.LinkedHashMap[String, mutable.Queue[Runnable]]()
 
   def apply[A](namespace: String)(work: => A): Future[A] = Future(work)(Line(namespace))
@@ -19,7 +19,7 @@ final class FairExecutor(threads: ExecutionContext):
 
     override def reportFailure(cause: Throwable): Unit = threads.reportFailure(cause)
 
-  // Called as often as there was work.
+  // Called once for each piece of work.
   private def next(): Runnable = synchronized:
     val (namespace, line) = waiting.head
     waiting.remove(namespace)

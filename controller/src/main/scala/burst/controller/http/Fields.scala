@@ -4,8 +4,8 @@ import burst.controller.definition.Version
 import io.circe.{Json, JsonObject}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
-/** Reads the fields of a JSON object a caller sent; what is wrong is told with the field's path. An absent
-  * field and `null` are the same.
+/** Reads the fields of a JSON object that a caller sent; errors name the field's path. An absent field and
+  * `null` are the same.
   */
 final class Fields private (values: JsonObject, path: String):
   import ApiError.*
@@ -21,7 +21,7 @@ final class Fields private (values: JsonObject, path: String):
 
   def boolean(name: String): Either[ApiError, Option[Boolean]] = read(name, "true or false")(_.asBoolean)
 
-  /** The version of a definition. */
+  /** Reads the version of a definition. */
   def version(name: String): Either[ApiError, Option[String]] =
     string(name).flatMap:
       case Some(text) if Version.revision(text).isEmpty => Left(WrongType(at(name), Fields.AVersion))
@@ -59,7 +59,7 @@ final class Fields private (values: JsonObject, path: String):
   ): Either[ApiError, Option[Int]] =
     long(name, least, most, measure).map(_.map(_.toInt))
 
-  /** A time in milliseconds. */
+  /** Reads a duration in milliseconds. */
   def millis(name: String, most: FiniteDuration): Either[ApiError, Option[FiniteDuration]] =
     long(name, 1, most.toMillis, Measure.Milliseconds).map(_.map(_.millis))
 
@@ -82,7 +82,7 @@ final class Fields private (values: JsonObject, path: String):
   private def at(name: String): String = path + Fields.shortened(name)
 
 object Fields:
-  /** A name is the caller's own word: long ones are cut so that an answer stays a sentence. */
+  /** Shortens a name that the caller chose, so that an answer stays a sentence. */
   def shortened(name: String): String = if name.lengthIs > 64 then name.take(64) + "…" else name
 
   private val AVersion = "a version such as 0.0.3"

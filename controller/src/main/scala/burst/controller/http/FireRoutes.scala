@@ -19,10 +19,10 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.ExecutionContext
 
-/** `POST /triggers/NAME`: fires it.
+/** `POST /triggers/NAME`: fires a trigger.
   *
   * @param patience
-  *   with a store that fails once actions may have begun: a client that is told of a failure fires again, and
+  *   retries a store that fails once actions may have begun: a client that receives an error fires again, and
   *   everything runs twice
   */
 final class FireRoutes(
@@ -64,8 +64,8 @@ final class FireRoutes(
       payload <- payload(body, bytes)
     yield Growing.later(bytes, parameters(caller, trigger))((trigger, payload))
 
-  /** Bytes of those under the payload, of as many actions as are begun at once: the first ones, as each is
-    * read.
+  /** Returns how many bytes of parameters go under the payload, over the actions that are begun at once: the
+    * first ones, as each has to be read.
     */
   private def parameters(caller: Identity, trigger: Trigger): Long =
     val begun =
@@ -78,13 +78,15 @@ final class FireRoutes(
       ).toMap
       own + names.map(name => lengths(name.qualified)).sum
     catch
-      // Who fires is patient with it.
+      // The firing itself retries the store.
       case _: StoreException => own
 
 object FireRoutes:
   private val MostPatience = 20.seconds
 
-  /** For reading a trigger's actions, and for storing its record: both end before the request's time does. */
+  /** How long to retry, once for reading a trigger's actions and once for storing its record: both end before
+    * the request times out.
+    */
   def patience(requestTimeout: Duration): FiniteDuration = requestTimeout / 4 match
     case quarter: FiniteDuration => quarter.min(MostPatience)
     case _ => MostPatience
@@ -96,7 +98,7 @@ object FireRoutes:
       .response(StatusCodes.Accepted, Json.obj("activationId" -> id.value.asJson))
       .addHeader(RawHeader(InvokeRoutes.IdHeader, id.value))
 
-  /** An object, or nothing. */
+  /** Reads the payload: an object, or an empty one if there is no body. */
   private def payload(body: RequestBody, bytes: ByteString): Either[ApiError, JsonObject] =
     val limits =
       JsonLimits(depth = EntityFields.MostDepth, values = EntityFields.MostValues, number = Int.MaxValue)
@@ -108,8 +110,8 @@ object FireRoutes:
         fields <- json.asObject.toRight(ApiError.WrongType("", "a JSON object"))
       yield fields
 
-  /** What the actions are told of the request. Not its credentials: whoever has them could call in the
-    * caller's name.
+  /** Returns the headers that the actions receive, without credentials: whoever has those could act as the
+    * caller.
     */
   private def headers(request: HttpRequest): JsonObject =
     val told = request.headers.filter: header =>

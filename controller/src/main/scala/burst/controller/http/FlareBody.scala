@@ -38,7 +38,7 @@ final class FlareBody(
       _ <- allowed(request, limits)
     yield growing(request, Defaults.of(definition.all.ofInputs))
 
-  /** A burst of an action that may be another namespace's, in the caller's name.
+  /** Reads a burst of an action, which runs in the caller's name and may belong to another namespace.
     *
     * @param values
     *   an array of inputs
@@ -64,13 +64,13 @@ final class FlareBody(
       _ <- ActionRuns.overridden(action, each(inputs), pieces).map(FinalParameter(_)).toLeft(())
       plain = complete(action.definition, workers, inputs, own, limits)
       fields = FlareInvocation.fields(caller, action, transaction).copy(burst = true)
-      // Each of its records is of a container that was started once.
+      // Each of its records describes a container that was started once.
       terms = plain.terms.copy(retries = 0)
       request = FlareInvocation.request(caller, action, workers, inputs, terms, fields)
       _ <- allowed(request, limits)
     yield growing(request, action.defaults)
 
-  /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
+  /** Reads a group of a definition: how many workers, on what terms, and how long it may be idle. */
   def readGroup(
       fields: Fields,
       definition: Definition,
@@ -90,7 +90,7 @@ final class FlareBody(
       group = Some(GroupRole.Holder(idle.getOrElse(defaults.groupIdleTimeout)))
     )
 
-  /** A flare on a group, whose own inputs stand under the flare's. */
+  /** Reads a flare on a group; the group's own inputs are defaults for the flare's. */
   def readMember(
       body: SplitBody,
       group: Flare,
@@ -109,11 +109,12 @@ final class FlareBody(
       )
     yield growing(request, below)
 
-  /** A sequence has nothing that a pack could run. */
+  /** Refuses a sequence, which has nothing that a pack could run. */
   private def runs(definition: Definition): Either[ApiError, Unit] =
     Either.cond(definition.kind != KindFamily.Sequence.name, (), NoProgram(definition.name))
 
-  /** What a definition asks for may not be had any more: the operator takes backends away and lowers limits.
+  /** Checks that what a definition asks for is still allowed: the operator may have removed backends or
+    * lowered limits.
     */
   private def allowed(request: FlareRequest, limits: NamespaceLimits): Either[ApiError, Unit] =
     for
@@ -148,7 +149,7 @@ final class FlareBody(
     case Inputs.Shared(value) => Iterator(value)
     case _: Inputs.OutOfLine => Iterator.empty // it was read before
 
-  /** With the definition's parameters under every input that is an object; the input's own fields win. */
+  /** Puts the definition's parameters under every input that is an object; the input's own fields win. */
   private def growing(request: FlareRequest, parameters: Defaults): Growing[FlareRequest] =
     val count = request.inputs match
       case Inputs.Each(values) => values.length
@@ -158,7 +159,7 @@ final class FlareBody(
       room => withParameters(request.inputs, parameters, room).map(all => request.copy(inputs = all))
     )
 
-  /** Nothing is made of what is refused. */
+  /** Fills in the parameters; builds nothing if it refuses. */
   private def withParameters(
       inputs: Inputs,
       parameters: Defaults,

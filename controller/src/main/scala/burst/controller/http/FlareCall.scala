@@ -13,8 +13,8 @@ import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuratio
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
-/** A call that starts something: what is common to flares of a definition, flares on a group, and groups. One
-  * with an [[IdempotencyKey]] starts it once, however often it is made.
+/** A call that starts something: the common part of flares of a definition, flares on a group, and groups. A
+  * call with an [[IdempotencyKey]] starts it once, however often it is made.
   */
 final class FlareCall(
     service: FlareService,
@@ -43,7 +43,7 @@ final class FlareCall(
         if blockingCall then ended(begun, resultOnly)
         else Future.successful(accepted(begun.id))
 
-  /** Answers once it is stored. */
+  /** Starts the flare, and completes once it is stored. */
   def submit(
       caller: Identity,
       request: HttpRequest,
@@ -53,7 +53,7 @@ final class FlareCall(
   ): Future[Either[ApiError, FlareId]] =
     begin(caller, request, split)(read).map(_.map(_.id))
 
-  /** One that is waited for may have ended with the answer. */
+  /** Starts the flare; one that is waited for may have ended when this completes. */
   private def begin(
       caller: Identity,
       request: HttpRequest,
@@ -69,7 +69,7 @@ final class FlareCall(
       else
         val taken = rates.take(caller.namespace, perMinute).left.map(ApiError.RateLimited(perMinute, _))
         taken.map(_ => counted.set(true))
-    // Who has a key may ask for what is there already, which counts for nothing.
+    // A request with a key may ask for a flare that exists already, which does not count.
     val admitted =
       for
         key <- IdempotencyKey.of(request)
@@ -90,15 +90,15 @@ final class FlareCall(
                 waits = Option.when(isWaitedFor)(true)
               yield wanted.map: own =>
                 Wanted.New(own.copy(submission = submission, origin = origin, isWaitedFor = waits))
-      // Until the flare is stored: from then on large inputs are on the disk.
+      // Holds the body's memory until the flare is stored: from then on large inputs are on disk.
       val started = intake(caller.namespace, request)(attempt(_, wanted, Submissions.Tries))
-      // What is refused was no flare; how often one may be refused is bounded with all other requests.
+      // A refused request was no flare; refusals are bounded together with all other requests.
       started.andThen:
         case Success(Right(begun)) if begun.isNew => ()
         case _ => if counted.get then rates.giveBack(caller.namespace, perMinute)
 
-  /** What was read of the definition may be no more by the time that the flare is stored, or the same request
-    * have been stored meanwhile: it is read again.
+  /** Submits the flare. If its package was removed in the meantime, or the same request was stored,
+    * everything is read again.
     */
   private def attempt(
       body: BodyIntake#Taken,
@@ -132,13 +132,13 @@ final class FlareCall(
     Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
 
 private object FlareCall:
-  /** A caller that waits for that long hears nothing before the flare is stored. */
+  /** A caller that waits at least this long receives nothing before the flare is stored. */
   val Soon: FiniteDuration = 5.seconds
 
-  /** What a body turns out to be. */
+  /** What a body asks for: a new flare, or one that is stored already. */
   enum Wanted:
     case New(request: FlareRequest)
     case Stored(id: FlareId)
 
-  /** What is known of it since it was asked for. */
+  /** A flare that was begun: when it was requested, and what is known of it so far. */
   final case class Begun(id: FlareId, isNew: Boolean, asked: Deadline, view: Option[FlareView] = None)

@@ -10,7 +10,7 @@ import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Flares, and groups, which are flares too: how calls about them are told apart. */
+/** Flares, and groups, which are flares too: what differs between calls about them. */
 private[http] enum FlareKind(
     val path: String,
     val isGroup: Boolean,
@@ -51,11 +51,13 @@ private[http] final class FlareAnswers(
     service: FlareService,
     blocking: Blocking
 )(using ExecutionContext):
-  /** For the one whose id stands in the path. */
+  /** Routes to the flare or group whose id is in the path. */
   def of(text: String)(route: FlareId => Route): Route =
     FlareId.parse(text).fold(Answer.refused(kind.invalid))(route)
 
-  /** Of a namespace, or else of those that the query wants; of what it may not name it has nothing. */
+  /** Lists those of a namespace, or else those that the query selects; parameters that the query may not have
+    * were rejected before.
+    */
   def list(namespace: Option[String], request: HttpRequest): Answer =
     val query = QueryParameters(request.uri.query())
     val wanted =
@@ -75,14 +77,14 @@ private[http] final class FlareAnswers(
         if flare.state == FlareState.Queued then service.queueEstimate(id) else Future.successful(None)
       estimate.map(found => JsonMarshalling.ok(kind.whole(flare, found)))
 
-  /** One of the caller's; another's is not there. */
+  /** Finds one of the caller's; another namespace's counts as missing. */
   def own(caller: Identity, id: FlareId): Either[ApiError, Flare] =
     find(id).filterOrElse(_.namespace == caller.namespace, kind.unknown(id))
 
   def find(id: FlareId): Either[ApiError, Flare] =
     store.find(id).filter(_.request.isGroup == kind.isGroup).toRight(kind.unknown(id))
 
-  /** Ends the one that `known` looks for. */
+  /** Cancels the one that `known` finds. */
   def cancel(id: FlareId, by: CancelledBy = CancelledBy.User)(known: => Either[ApiError, Flare]): Answer =
     Refusable(blocking(known)): _ =>
       service

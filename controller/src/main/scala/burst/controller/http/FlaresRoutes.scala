@@ -9,7 +9,7 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.ExecutionContext
 
-/** `/flares`: what became of them, what they left, and ending them. */
+/** `/flares`: their state, what they left behind, and cancelling them. */
 final class FlaresRoutes(
     store: FlareStore,
     service: FlareService,

@@ -3,7 +3,9 @@ package burst.controller.http
 import burst.controller.gateway.Tenant
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, Uri}
 
-/** Where clients reach APIs: as they have reached the controller, unless its operator says otherwise. */
+/** The address at which clients reach APIs: the one by which they reached the controller, unless the operator
+  * configures another.
+  */
 private[http] object GatewayAddress:
   def site(request: HttpRequest): String =
     Uri(scheme = request.uri.scheme, authority = request.uri.authority).toString

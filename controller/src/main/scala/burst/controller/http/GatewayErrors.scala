@@ -4,7 +4,7 @@ import burst.controller.gateway.{ApiDocument, GatewayProblem}
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 
-/** What those hear who make APIs. */
+/** The error messages for callers that manage APIs. */
 private[http] object GatewayErrors:
   def describe(problem: GatewayProblem): (StatusCode, String) = problem match
     case GatewayProblem.MissingField(path) => BadRequest -> s"The field '${short(path)}' is missing; add it."

@@ -12,7 +12,7 @@ import org.apache.pekko.http.scaladsl.server.Route
 import scala.annotation.tailrec
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `/api/{tenant}/…`: the API gateway. What an operation leads to is called as any web action is. */
+/** `/api/{tenant}/…`: the API gateway. The web action behind an operation is called as any web action is. */
 final class GatewayRoutes(gateway: Gateway, call: WebCall, settings: WebSettings, blocking: Blocking)(using
     ExecutionContext
 ):
@@ -31,7 +31,7 @@ final class GatewayRoutes(gateway: Gateway, call: WebCall, settings: WebSettings
 
   private def answer(target: ApiTarget, rest: Path, request: HttpRequest): Route = target match
     case ApiTarget.Found(backend, values) =>
-      // One that takes parameters from the path is told all of it, as by OpenWhisk's gateway.
+      // An operation with parameters in its path receives the whole path, as from OpenWhisk's gateway.
       val path = if values.isEmpty then "" else rest.toString
       val secret = backend.secret.map(WebAccess.Header -> _).toVector
       call(WebPath(backend.action, backend.extension, path), WebCall.More(values, secret))
@@ -59,7 +59,7 @@ final class GatewayRoutes(gateway: Gateway, call: WebCall, settings: WebSettings
             case Right(found) => found.toRight(ApiError.NoSuchRoute)
 
 object GatewayRoutes:
-  /** As they are meant: an encoded slash is a part of its segment. */
+  /** Splits a path into decoded segments; an encoded slash is a part of its segment. */
   private[http] def segments(path: Path): Vector[String] =
     @tailrec def read(rest: Path, done: Vector[String]): Vector[String] = rest match
       case Path.Empty => done

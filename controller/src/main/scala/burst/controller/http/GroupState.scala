@@ -4,13 +4,13 @@ import burst.controller.flare.{Flare, FlareState}
 import burst.protocol.KebabCase.given
 import io.circe.derivation.ConfiguredEnumCodec
 
-/** Where a group is in its life, as it is told. */
+/** The state of a group, as the API shows it. */
 private[http] enum GroupState derives ConfiguredEnumCodec:
   case Queued, Opening, Open, Closing, Closed
 
 private[http] object GroupState:
   def of(group: Flare): GroupState = group.state match
-    // What it is to end by is on record before it has ended.
+    // The reason for its end is recorded before it has ended.
     case state if !state.isFinal && group.error.isDefined => Closing
     case FlareState.Queued => Queued
     case FlareState.Placing | FlareState.Starting => Opening

@@ -63,7 +63,7 @@ final class GroupsRoutes(
   ): Either[ApiError, Growing[FlareRequest]] =
     for
       group <- answers.own(caller, id)
-      // Forgotten with the group's end.
+      // Its inputs are deleted when the group ends.
       below <- flares.inputs(id).toRight(ApiError.GroupEnded(id))
       wanted <- flareBody.readMember(body, group, membersOf(below), caller.limits)
     yield wanted

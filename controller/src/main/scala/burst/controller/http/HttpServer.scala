@@ -17,10 +17,10 @@ import org.apache.pekko.http.scaladsl.server.Directives.concat
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** The API, and what fires triggers by the clock as the API does by request. */
+/** The API, and the clock that fires triggers at set times as the API does on request. */
 final case class Served(route: Route, alarms: AlarmClock)
 
-/** Puts the API together from its parts, and binds it. */
+/** Assembles the API from its parts, and binds it. */
 object HttpServer:
   def route(
       settings: HttpSettings,

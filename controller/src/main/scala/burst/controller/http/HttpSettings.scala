@@ -37,14 +37,15 @@ object HttpSettings:
   val DeployDispatcher = "burst.http.deploy-dispatcher"
   val WebDispatcher = "burst.http.web-dispatcher"
 
-  /** Pekko HTTP takes no notice of what charset somebody says his JSON is in, unless it might be any. */
+  /** Makes Pekko HTTP accept JSON with a declared charset: it ignores one unless the media type allows any.
+    */
   private def withCharsets(server: ServerSettings): ServerSettings =
     val json = MediaTypes.`application/json`
     server.withParserSettings(
       server.parserSettings.withCustomMediaTypes(MediaType.customWithOpenCharset(json.mainType, json.subType))
     )
 
-  /** Throws `SetupException`. */
+  /** Reads the settings. Throws `SetupException`. */
   def from(config: Config): HttpSettings =
     val http = config.getConfig("burst.http")
     HttpSettings(
@@ -75,15 +76,15 @@ object HttpSettings:
       withCharsets(server(http.getConfig("server"), config))
     )
 
-  /** Pekko HTTP's own settings, of which the operator may set any. */
+  /** Reads Pekko HTTP's own settings, of which the operator may set any. */
   private def server(own: Config, config: Config): ServerSettings =
     try ServerSettings(own.atPath("pekko.http.server").withFallback(config))
     catch
       case refused: IllegalArgumentException =>
         throw SetupException(s"burst.http.server cannot be used: ${refused.getMessage}.", refused)
 
-  /** How long a flare may take beyond its time-out: until it has its slots, until its packs are up, and until
-    * they have ended.
+  /** Returns how long a flare may take beyond its timeout: until it has its slots, until its packs are up,
+    * and until they have ended.
     */
   private def patience(config: Config): FiniteDuration =
     val scheduler = config.getConfig("burst.scheduler")
@@ -91,11 +92,12 @@ object HttpSettings:
       .map(scheduler.getDuration(_).toScala)
       .reduce(_ + _) + Delays
 
-  /** What the database may take. */
+  /** An allowance for the database. */
   private val Delays = 60.seconds
 
-  // However they are set: a deploy's body is held twice while it is taken in, and one of a tar up to four
-  // times, a flare's up to four times, a web action's as arguments up to five.
+  // Caps on the share of the heap, whatever is configured: a deploy's body is held twice while it is taken
+  // in, and one of a tar up to four times, a flare's up to four times, a web action's as arguments up to
+  // five.
   private val DeployHeapShare = 8
   private val FlareHeapShare = 16
   private val WebHeapShare = 32
@@ -108,8 +110,9 @@ object HttpSettings:
       burst = http.getBytes(s"$call-bodies-burst")
     ).fitting
 
-/** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. The backend,
-  * and `backends`, the names of all that the operator configured, are known once the scheduler's side is.
+/** `burst.flare-defaults`: the terms of a flare where neither it nor its definition sets them. The backend,
+  * and `backends`, the names of all that the operator configured, are known only once the scheduler has
+  * started.
   */
 final case class FlareDefaults(
     terms: FlareTerms,
@@ -119,13 +122,15 @@ final case class FlareDefaults(
   def withBackends(default: String, all: Vector[String]): FlareDefaults =
     copy(terms = terms.copy(backend = default), backends = all)
 
-  /** A definition's options with what its flares get, but for what is chosen for each of them anew. */
+  /** Returns a definition's options completed by these defaults, except those that are chosen separately for
+    * each flare.
+    */
   def shown(options: FlareOptions): FlareOptions = options.orElse(
     FlareOptions(timeout = Some(terms.timeout), memory = Some(terms.memory), retries = Some(terms.retries))
   )
 
 object FlareDefaults:
-  /** Throws `SetupException`. */
+  /** Reads the defaults. Throws `SetupException`. */
   def from(config: Config): FlareDefaults =
     val defaults = config.getConfig("burst.flare-defaults")
     val packing = defaults.getString("packing")

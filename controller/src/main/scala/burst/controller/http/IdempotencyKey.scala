@@ -2,8 +2,8 @@ package burst.controller.http
 
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 
-/** The header by which a client that was not answered may ask again, as IETF's draft of it has it. The key is
-  * what the header holds, with its quotes if it has any.
+/** The header by which a client that received no answer can repeat its request, after the IETF's draft. The
+  * key is the header's value, including its quotes if it has any.
   */
 object IdempotencyKey:
   val Header = "Idempotency-Key"

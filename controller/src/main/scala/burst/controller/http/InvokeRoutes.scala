@@ -18,7 +18,9 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** `POST …/actions/[PACKAGE/]NAME`: invoking, in one's own namespace or a published package of another's. */
+/** `POST …/actions/[PACKAGE/]NAME`: invokes an action, in one's own namespace or in a published package of
+  * another's.
+  */
 final class InvokeRoutes(
     actions: Actions,
     invocations: FlareInvocations,
@@ -64,7 +66,7 @@ final class InvokeRoutes(
             waited(begun, timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
           else Future.successful(Right(accepted(begun.id)))
 
-  /** What could not be waited for goes on all the same. */
+  /** Waits for the end; if waiting fails, the activation continues all the same. */
   private def waited(begun: Begun, limit: FiniteDuration): Future[Option[ActivationRecord]] =
     begun.ended(limit).recover:
       case NonFatal(cause) =>
@@ -101,7 +103,7 @@ final class InvokeRoutes(
         case answer => Future.successful(answer)
     intake(caller.namespace, request, ActionRuns.MostPayload)(begin(_, Submissions.Tries))
 
-  /** Nothing counts as an empty object. */
+  /** Reads the payload; an empty body counts as an empty object. */
   private def payload(body: ByteString): Either[ApiError, JsonText] =
     if body.isEmpty then Right(JsonText.EmptyObject)
     else
@@ -116,7 +118,7 @@ object InvokeRoutes:
 
   val IdHeader = "X-OpenWhisk-Activation-Id"
 
-  /** What a body turns out to be. */
+  /** What a body asks for: a new invocation, or one that was begun already. */
   private enum Wanted:
     case New(action: Action, payload: JsonText, submission: Option[Submission])
     case Begun(id: FlareId)
@@ -140,7 +142,7 @@ object InvokeRoutes:
       case ActivationStatus.Success => StatusCodes.OK
       case ActivationStatus.InternalError => StatusCodes.InternalServerError
       case ActivationStatus.ApplicationError | ActivationStatus.DeveloperError => StatusCodes.BadGateway
-    // An array is the whole answer, whatever was asked for.
+    // An array is the whole answer, even if the record was asked for.
     val body =
       if resultOnly || ActivationViews.isArray(record.result) then record.result.bytes
       else ActivationViews.whole(record)

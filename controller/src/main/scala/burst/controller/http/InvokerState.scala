@@ -4,7 +4,7 @@ import burst.controller.scheduler.InvokerView
 import burst.protocol.KebabCase.given
 import io.circe.derivation.ConfiguredEnumCodec
 
-/** Whether a machine gets flares, as it is told. */
+/** Whether a machine gets flares, as the API shows it. */
 private[http] enum InvokerState derives ConfiguredEnumCodec:
   case Up, Quarantined, Draining, Drained, Down
 

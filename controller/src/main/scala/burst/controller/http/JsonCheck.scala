@@ -5,10 +5,10 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.{ByteBuffer, CharBuffer}
 import org.apache.pekko.util.ByteString
 
-/** What JSON may be like that comes from outside. */
+/** The limits on JSON that comes from outside. */
 final case class JsonLimits(depth: Int, values: Int, number: Int)
 
-/** Why JSON is refused though it may be valid. */
+/** Why JSON is refused although it may be valid. */
 enum JsonProblem:
   case TooDeep(limit: Int)
   case TooManyValues(limit: Int)
@@ -20,12 +20,12 @@ enum JsonProblem:
   case TooManyNames(limit: Int)
   case LongName(limit: Int)
 
-/** Looks JSON over before it is parsed, for what costs more than its length once it is parsed: what walks a
-  * document recurses, and a few megabytes of brackets would overflow its stack, which ends the whole process;
-  * each value is some objects in memory; the time to read a number grows with the square of its length; and
-  * of an object that is not at its end, and those around it, all names are remembered, to find one twice. And
-  * for what is no text, which would be something else when it is written again. Whether it is JSON is the
-  * parser's business.
+/** Checks JSON before it is parsed, for anything whose cost exceeds its length: code that walks a document
+  * recurses, and a few megabytes of brackets would overflow its stack, which ends the whole process; each
+  * value becomes several objects in memory; the time to read a number grows with the square of its length;
+  * and the names of all open objects are remembered, to find duplicates. It also refuses text that is not
+  * valid Unicode, which would change when it is written again. Whether the rest is JSON is the parser's
+  * business.
   */
 final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
   import JsonProblem.*
@@ -36,7 +36,7 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
   private var values = 1
   private var ascii = true
   private var stringLength = 0
-  // Of the objects that are not at their end, by depth and together.
+  // The number of names in the open objects, by depth and in all.
   private val namesAt = new Array[Int](limits.depth + 1)
   private var names = 0
   private var problem = Option.empty[JsonProblem]
@@ -98,7 +98,8 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
     stringLength = at - start - 1
     at += 1
 
-  /** Where the next quote or backslash is. Most bytes of large documents pass here: only locals are touched.
+  /** Returns the index of the next quote or backslash. Most bytes of large documents pass through here: only
+    * locals are touched.
     */
   private def plain(from: Int): Int =
     val bytes = this.bytes
@@ -111,7 +112,9 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
     if signs < 0 then ascii = false
     index
 
-  /** The 16 bits that `\` and `u` with four digits stand for at an index, or -1 where there is none. */
+  /** Returns the 16 bits that `\` and `u` with four digits stand for at an index, or -1 if there is no such
+    * escape.
+    */
   private def escapedUnit(from: Int): Int =
     if from + 6 > end || bytes(from) != '\\' || bytes(from + 1) != 'u' then -1
     else
@@ -140,14 +143,14 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
     isDigit(byte) || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E'
 
 object JsonCheck:
-  /** Names are remembered as they are read, at about 100 bytes each. */
+  /** The most names remembered at once, at about 100 bytes each. */
   val MostNames = 100_000
 
-  /** Bytes of a name, as it is written. */
+  /** The most bytes of a name, as it is written. */
   val LongestName = 4096
 
   private val Mark = Array(0xef.toByte, 0xbb.toByte, 0xbf.toByte)
 
-  /** Costs no copy where the bytes are in one piece. */
+  /** Returns why JSON is refused, if it is. Makes no copy if the bytes are in one piece. */
   def problem(bytes: ByteString, limits: JsonLimits): Option[JsonProblem] =
     JsonCheck(bytes.toArrayUnsafe(), limits).check()

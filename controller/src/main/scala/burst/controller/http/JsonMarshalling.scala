@@ -5,12 +5,12 @@ import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCode, StatusCodes}
 import org.apache.pekko.util.ByteString
 
-/** circe's JSON as HTTP entities. Whatever a client says it accepts, the API speaks JSON. */
+/** circe's JSON as HTTP entities. The API sends JSON, whatever the client accepts. */
 object JsonMarshalling:
   private val printer = Printer.noSpaces
 
   def entity(json: Json): HttpEntity.Strict =
-    // The buffer is the printer's own and used nowhere else: no copy is needed.
+    // The printer hands its buffer over and does not use it again: no copy is needed.
     HttpEntity.Strict(
       ContentTypes.`application/json`,
       ByteString.fromByteBuffer(printer.printToByteBuffer(json, UTF_8))

@@ -4,8 +4,8 @@ import burst.controller.definition.{Parameters, VariableName}
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
-/** Parameters and annotations as OpenWhisk's clients send and get them: arrays of `{"key","value"}`, of which
-  * some have `"init":true`.
+/** Parameters and annotations as OpenWhisk's clients send and receive them: arrays of `{"key","value"}`, some
+  * with `"init":true`.
   */
 object KeyValues:
   def read(fields: JsonObject, field: String): Either[ApiError, Option[Parameters]] =
@@ -15,16 +15,16 @@ object KeyValues:
         val pairs = json.asArray.map(_.map(pair)).filter(_.forall(_.isDefined)).map(_.flatten)
         pairs.toRight(ApiError.OfEntity(EntityProblem.BadPairs(field))).map: found =>
           val values = JsonObject.fromIterable(found.map((name, value, _) => name -> value))
-          // The last of a name counts.
+          // The last entry for a name counts.
           val init = found.map((name, _, init) => name -> init).toMap.filter(_._2).keySet
           Some(Parameters(values, init))
 
-  /** Those of an action or a package, of which a program may have some in its environment. */
+  /** Reads the parameters of an action or a package, of which a program may have some in its environment. */
   def parameters(fields: JsonObject): Either[ApiError, Option[Parameters]] =
     read(fields, "parameters").flatMap: found =>
       found.flatMap(unfit).map(ApiError.OfEntity(_)).toLeft(found)
 
-  /** What is wrong with one that is for the environment. */
+  /** Returns what is wrong with a parameter that is for the environment, if anything is. */
   private def unfit(parameters: Parameters): Option[EntityProblem] =
     val values = parameters.init.iterator.map(name => name -> parameters.values(name))
     values.collectFirst:

@@ -4,14 +4,14 @@ import burst.controller.definition.{ActionPackage, Definition}
 import io.circe.JsonObject
 import io.circe.syntax.*
 
-/** The annotations that a list shows of its entities: a list of many with long ones would be held by every
-  * client that takes it slowly.
+/** The annotations that a list shows of its entities. They are limited: a long list with long annotations
+  * would be held in memory for each client that reads it slowly.
   */
 object ListedAnnotations:
-  /** Characters of the annotations of one list. Of entities that come after these it shows [[Always]]. */
+  /** The most characters of the annotations of one list. Entities after these show only [[Always]]. */
   val Most: Int = 1024 * 1024
 
-  /** By which clients tell what an entity is. */
+  /** The annotations by which clients recognise what an entity is. */
   private val Always = Set("feed", "web-export", "raw-http", "final", "exec")
   private val Short = 256
 
@@ -22,7 +22,7 @@ object ListedAnnotations:
   def ofPackages(found: Iterator[ActionPackage]): Vector[ActionPackage] =
     within(found)(_.annotations)((found, shown) => found.copy(annotations = shown))
 
-  /** Takes one after the other, so that none is held with more than is shown of it. */
+  /** Processes one entity after the other, so that none is held with more than is shown of it. */
   def within[A](found: Iterator[A])(annotations: A => JsonObject)(showing: (A, JsonObject) => A): Vector[A] =
     var left = Most
     found

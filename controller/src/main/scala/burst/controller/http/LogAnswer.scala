@@ -12,12 +12,12 @@ import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `GET …/logs`: a log may be large, and what is said of its lines larger, so that it is written while it is
-  * read, one part at a time, and as fast as the client takes it.
+/** `GET …/logs`. A log may be large, and its JSON larger still, so it is written while it is read, one part
+  * at a time, and as fast as the client takes it.
   *
-  * What a client gets is the log as it was when it asked. One that is cleared meanwhile (the flare failed and
-  * is run again) cannot be told to its end: then the connection breaks, as any other way to end would pass
-  * for the whole.
+  * The client receives the log as it was when it asked. If the log is cleared meanwhile (the flare failed and
+  * runs again), it cannot be sent to its end: then the connection breaks, as any other end would look like a
+  * complete log.
   */
 final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionContext):
   import LogAnswer.*
@@ -27,21 +27,21 @@ final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionCont
     lines(namespace, id, wanted, from.getOrElse(0))(objectOf).map: (extent, objects) =>
       Right(response(head(id, extent), objects))
 
-  /** The log as it is now, since a position in it: of the texts that are wanted each line as JSON, some at a
-    * time with commas between.
+  /** Returns the log as it is now, from a position on: each wanted line as JSON, several at a time, separated
+    * by commas.
     */
   def lines(namespace: String, id: FlareId, wanted: LogText => Boolean, since: Long = 0)(
       json: (LogText, String) => String
   ): Future[(LogExtent, Source[String, NotUsed])] =
-    // Parts may be in the bucket.
+    // Parts of the log may be in the bucket.
     val blocking = Blocking(transfers.of(namespace))
     blocking:
       val extent = logs.logExtent(id).since(since)
-      // The first part is read before anything is answered: a store that fails is a failure of the call.
+      // The first part is read before anything is sent: if the store fails, the call fails.
       val first = Option.when(extent.from < extent.until)(logs.logPart(id, extent.from, extent.until))
       (extent, first.flatten)
     .map: (extent, first) =>
-      // Not held for as long as the rest takes.
+      // So that it is not held while the rest is sent.
       val begun = AtomicReference(first)
       val until = if first.isEmpty then extent.from else extent.until
       val parts = Source.unfoldAsync(extent.from): next =>
@@ -58,7 +58,7 @@ private object LogAnswer:
   private final class Cleared(id: FlareId)
       extends RuntimeException(s"the log of flare ${id.value} was cleared while it was read")
 
-  /** Characters that are written to the connection at a time, and the rest of a line. */
+  /** How many characters are written to the connection at a time; the last line may exceed it. */
   private val Together = 16 * 1024
 
   private def head(id: FlareId, extent: LogExtent): String =
@@ -71,7 +71,7 @@ private object LogAnswer:
   ): Iterator[String] =
     part.texts.iterator.filter(wanted).flatMap(text => text.lines.map(line => json(text, line)))
 
-  /** A few lines at a time, each written when it is asked for. */
+  /** Joins a few lines at a time, each produced on demand. */
   private def together(objects: Iterator[String]): Iterator[String] =
     Iterator.unfold(objects): rest =>
       Option.when(rest.hasNext):

@@ -4,7 +4,7 @@ import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 
-/** What the platform says of itself, to anyone. */
+/** The platform's description of itself, for anyone. */
 final class MetaRoutes(
     info: PlatformInfo,
     readiness: Readiness,
@@ -23,7 +23,9 @@ final class MetaRoutes(
       (path("metrics") & get)(complete(metrics.answer()))
     )
 
-  /** Nothing else stands here, whoever asks: below are calls that ask for credentials first. */
+  /** Answers, and refuses other methods here: the request would otherwise reach calls that ask for
+    * credentials first.
+    */
   private def only(answer: Route): Route =
     concat(
       get(answer),

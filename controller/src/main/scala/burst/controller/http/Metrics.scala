@@ -8,8 +8,8 @@ import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCode, StatusCodes}
 import org.apache.pekko.util.ByteString
 
-/** What is counted of requests, and the platform's state of the moment. `described` is the methods of each
-  * path that the API has: labels are these words, and no stranger's.
+/** Metrics of requests, and the platform's current state. `described` maps each path of the API to its
+  * methods: labels come from these words only, never from a client.
   */
 final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String]]):
   import Metrics.*
@@ -23,29 +23,30 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
   )
   private val seconds = registry.histogram(
     "burst_http_request_seconds",
-    "Until an answer begins.",
-    // A blocking call waits a minute.
+    "Time until the response begins.",
+    // A blocking call may wait for a minute.
     Seconds.Short :+ 60.0 :+ 90.0,
     "method",
     "route"
   )
-  private val flares = registry.gauge("burst_flares", "Flares kept, by state.", "state")
+  private val flares = registry.gauge("burst_flares", "Stored flares, by state.", "state")
   private val invokers = registry.gauge("burst_invokers", "Invokers, by state.", "state")
-  private val slots = registry.gauge("burst_slots", "Slots of the invokers that take flares.")
-  private val freeSlots = registry.gauge("burst_free_slots", "Slots nothing runs on.")
+  private val slots = registry.gauge("burst_slots", "Slots of the invokers that accept flares.")
+  private val freeSlots = registry.gauge("burst_free_slots", "Free slots.")
   private val parts =
-    registry.gauge("burst_part_up", "Whether it has answered for these figures: 1, or 0.", "part")
+    registry.gauge("burst_part_up", "Whether the part answered this scrape: 1 or 0.", "part")
 
   private val templates = RouteTemplates(described.keys)
   private val routes = described.map((template, methods) => template -> Route(template, methods))
   private val unknown = Route(Other, Set.empty)
 
-  /** When an answer begins; `began` is when the request was there. */
+  /** Records a request at the moment its answer begins; it had arrived at `began`. */
   def answered(request: HttpRequest, response: HttpResponse, began: MonotonicTime): Unit =
     templates.of(request.uri.path).flatMap(routes.get).getOrElse(unknown).of(request.method.value)
       .answered(response.status, began)
 
-  /** All figures, with those of the moment taken from `states` and `views` as far as there are any. */
+  /** Returns all metrics, with the current figures taken from `states` and `views` as far as they are known.
+    */
   def render(states: Option[Map[FlareState, Int]], views: Option[Vector[InvokerView]]): ByteString =
     synchronized:
       FlareState.values.foreach: state =>
@@ -68,11 +69,11 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
       val heads = Option.when(methods("GET"))("HEAD")
       (methods ++ heads).map(method => method -> Operation(method)).toMap
 
-    /** Any word may stand where a method does. */
+    /** Returns the operation of a method. A client may send any word as its method. */
     def of(method: String): Operation = named.getOrElse(method, other)
 
     final class Operation(method: String):
-      // What nobody asks for is not shown.
+      // Lazy, so that operations nobody calls are not shown.
       private lazy val times = seconds.labelValues(method, template)
 
       def answered(status: StatusCode, began: MonotonicTime): Unit =
@@ -82,9 +83,9 @@ final class Metrics(registry: MetricsRegistry, described: Map[String, Set[String
 private object Metrics:
   private val Other = "other"
 
-  /** Web actions say what they like. */
+  /** Shortens unknown statuses, as web actions may return any. */
   private def statusText(status: Int): String =
     if StatusCodes.getForKey(status).isDefined then status.toString else s"${status / 100}xx"
 
-  /** What is not known is no number, in Prometheus too. */
+  /** Shows an unknown figure as NaN, as Prometheus does. */
   private def shown(figure: Option[Int]): Double = figure.fold(Double.NaN)(_.toDouble)

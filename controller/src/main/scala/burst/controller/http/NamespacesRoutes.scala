@@ -54,7 +54,7 @@ final class NamespacesRoutes(
       case Some(namespace) => ok(Views.namespace(namespace))
       case None => Left(ApiError.NoSuchNamespace(name))
 
-  /** Its key opens nothing before what it has is ended, so that nothing comes after. */
+  /** Revokes a namespace: its key becomes invalid before its flares are ended, so that no new ones follow. */
   private def revoke(name: String): Answer =
     found(name, namespaces.revoke(name)).flatMap:
       case Right(answer) => service.endRevoked(name).map(_ => Right(answer))
@@ -85,7 +85,7 @@ final class NamespacesRoutes(
 object NamespacesRoutes:
   private val Million = 1_000_000
 
-  /** Whose packages are the platform's own: with a key to it somebody could replace them. */
+  /** The namespace of the platform's own packages: whoever had a key to it could replace them. */
   private val Reserved = Set(BuiltIns.Namespace)
   private def reserved(name: String): ApiError = ApiError.OfEntity(EntityProblem.ReservedName(name))
 

@@ -5,7 +5,7 @@ import burst.controller.definition.{FlareOptions, Packing}
 import burst.controller.limits.NamespaceLimits
 import scala.concurrent.duration.FiniteDuration
 
-/** Reads the options a definition and a flare have in common, and holds them against the limits. */
+/** Reads the options that definitions and flares have in common, and checks them against the limits. */
 final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
   import OptionsReader.*
 
@@ -28,10 +28,10 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
       retries = retries
     )
 
-  /** How long a group may be without a flare. */
+  /** Reads how long a group may be without a flare. */
   def idleTimeout(fields: Fields): Either[ApiError, Option[FiniteDuration]] =
     fields.millis("idleTimeout", limits.groupIdleTimeout)
 
 object OptionsReader:
-  /** MiB in which a program with a thread and its buffers can start at all. */
+  /** The least memory, in MiB, in which a program with a thread and its buffers can start at all. */
   val LeastMemory = 16

@@ -5,13 +5,15 @@ import burst.controller.store.{Blocking, Collection, DeployRefusal, EntityNames,
 import burst.controller.trigger.TriggerRefusal
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Looks where else in the caller's namespace there is something of a name that a collection does not have:
-  * OpenWhisk tells that from a name that is free.
+/** Looks in the caller's other collections for a name that one collection does not have: OpenWhisk
+  * distinguishes that case from a free name.
   */
 final class OtherCollections(names: EntityNames, blocking: Blocking)(using ExecutionContext):
   import OtherCollections.*
 
-  /** The answer, or that the name which it misses is another collection's. */
+  /** Returns the answer, or, if it fails because a name is missing, an error if that name is in another
+    * collection.
+    */
   def apply(caller: Identity)(answer: Answer): Answer = answer.flatMap:
     case Left(error) =>
       missing(error).fold(Future.successful(Left(error))): (own, name) =>
@@ -20,7 +22,7 @@ final class OtherCollections(names: EntityNames, blocking: Blocking)(using Execu
     case answered => Future.successful(answered)
 
 private object OtherCollections:
-  /** What is not there of the caller's own. Of other namespaces nobody is told so. */
+  /** Returns which of the caller's own entities is missing. For other namespaces this is not disclosed. */
   def missing(error: ApiError): Option[(Collection, String)] = error match
     case ApiError.OfTrigger(problem) => missing(problem)
     case ApiError.OfEntity(problem) => missing(problem)
@@ -38,7 +40,7 @@ private object OtherCollections:
       case NoSuchPackage(name) => Some(Collection.Packages -> name)
       case PackageNotStored(name, PackageRefusal.Missing) => Some(Collection.Packages -> name)
       case Unreachable(ActionProblem.NoSuchPackage(name)) => Some(Collection.Packages -> name)
-      // In a package there is nothing else.
+      // A package contains nothing but actions.
       case Unreachable(ActionProblem.NoSuchAction(ActionName(_, None, name))) =>
         Some(Collection.Definitions -> name)
       case _ => None

@@ -27,8 +27,8 @@ import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder
 import scala.jdk.CollectionConverters.*
 import scala.util.{Try, Using}
 
-/** `burst.http.tls.own`: a certificate that the platform has made and signed itself, for a machine that has
-  * no other. Clients trust it by its file.
+/** `burst.http.tls.own`: a certificate that the platform makes and signs itself, for a machine that has no
+  * other. Clients trust it by its file.
   */
 object OwnCertificate:
   val Setting = "burst.http.tls.own"
@@ -37,13 +37,15 @@ object OwnCertificate:
 
   private val DaysGood = 3650L
 
-  /** One that ends sooner is replaced at a start. */
+  /** A certificate that expires sooner is replaced at a start. */
   private val DaysLeft = 30L
 
-  /** Where clients find it. */
+  /** The file in which clients find the certificate. */
   def file(data: DataDirectory): Path = data.path.resolve("api.pem").toAbsolutePath
 
-  /** The settings with certificate and key, if that is wanted; both are made where there are none. */
+  /** Returns the settings with certificate and key, if that is configured; creates both if they are missing
+    * or no longer good.
+    */
   def in(config: Config, data: DataDirectory): Config =
     if !config.getBoolean(Setting) then config
     else
@@ -57,12 +59,12 @@ object OwnCertificate:
         .withValue(s"$Section.certificate", ConfigValueFactory.fromAnyRef(certificate.toString))
         .withValue(s"$Section.key", ConfigValueFactory.fromAnyRef(key.toString))
 
-  /** What this machine is called by itself and by others. */
+  /** Returns the names of this machine, for itself and for others. */
   private def namesOf(host: String): Seq[String] =
     val machine = Try(InetAddress.getLocalHost.getHostName).toOption
     (Seq("localhost", "127.0.0.1", "::1") ++ machine :+ host).filter(isName).distinct
 
-  /** Not what stands for all addresses of a machine. */
+  /** Whether it is a real name, not the wildcard for all addresses of a machine. */
   private def isName(name: String): Boolean =
     name.matches("[A-Za-z0-9.:_-]+") && !Set("0.0.0.0", "::").contains(name)
 
@@ -93,7 +95,7 @@ object OwnCertificate:
     generator.initialize(ECGenParameterSpec("secp256r1"))
     val pair = generator.generateKeyPair()
     val now = Instant.now
-    // A clock that is a little behind takes it, too.
+    // Clients whose clock is a little behind must accept it, too.
     val (begin, end) = (Date.from(now.minus(1, DAYS)), Date.from(now.plus(DaysGood, DAYS)))
     val subject = X500Name("CN=burst")
     val serial = BigInteger(127, SecureRandom())
@@ -104,7 +106,7 @@ object OwnCertificate:
       .addExtension(Extension.extendedKeyUsage, false, ExtendedKeyUsage(KeyPurposeId.id_kp_serverAuth))
       .addExtension(Extension.subjectAlternativeName, false, GeneralNames(general.toArray))
     val signed = builder.build(JcaContentSignerBuilder("SHA256withECDSA").build(pair.getPrivate))
-    // The certificate is what says that there is a key: it goes first and comes last.
+    // The certificate marks the pair as complete: it is deleted first and written last.
     Files.deleteIfExists(certificate)
     Files.deleteIfExists(key)
     PrivateFile.create(key, pem(JcaPKCS8Generator(pair.getPrivate, null)), What): Unit

@@ -11,7 +11,7 @@ import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
 
-/** What the workers of a burst's pack put out, as one array in the order of the workers: read a page of
+/** The outputs of the workers of a burst's pack, as one array in the order of the workers: read a page of
   * workers at a time, and large outputs a piece at a time.
   */
 final class PackAnswer(
@@ -44,7 +44,9 @@ final class PackAnswer(
     Source.single(ByteString("[")).concat(all).concat(Source.single(ByteString("]")))
 
 private object PackAnswer:
-  /** Their outputs in the database have a quarter of a megabyte together. */
+  /** How many workers are read at a time: their outputs in the database have a quarter of a megabyte
+    * together.
+    */
   val PageSize = 8
 
   def missing(result: Option[WorkerResult]): ByteString =

@@ -20,7 +20,7 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** `/packages`: packages of actions, and bindings of others'. */
+/** `/packages`: packages of actions, and bindings to those of others. */
 final class PackagesRoutes(
     packages: ActionPackageStore,
     stored: DefinitionStore,
@@ -37,7 +37,7 @@ final class PackagesRoutes(
 
   private val open = OpenPackages(packages)
 
-  /** In a namespace that need not be the caller's. */
+  /** Returns the routes of a namespace, which need not be the caller's. */
   def route(caller: Identity, namespace: String): Route =
     val owner = if namespace == ActionName.Own then caller.namespace else namespace
     pathPrefix("packages"):
@@ -138,13 +138,13 @@ final class PackagesRoutes(
             ok(EntityViews.stored(deleted.there))
 
 object PackagesRoutes:
-  /** What actions in no package are in, by the addresses of web actions. */
+  /** The package name that addresses of web actions use for actions in no package. */
   private val Reserved = "default"
 
-  /** Of a package that are shown with it; lists show all. */
+  /** The most actions that are shown with their package; lists show all. */
   private val MostActions = 1000
 
-  /** What a request says of a package; of what it says nothing stays what is there. */
+  /** The changes that a request makes to a package; fields it leaves out keep their stored values. */
   private final case class PackageChange(
       binding: Option[PackageName],
       parameters: Option[Parameters],
@@ -164,7 +164,9 @@ object PackagesRoutes:
         now
       )
 
-  /** Bindings are never out of date here; the command asks all the same. */
+  /** The answer to a refresh. Bindings are never out of date here, but wsk's `package refresh` asks all the
+    * same.
+    */
   private val refreshed = Json.obj(
     "added" -> Json.arr(),
     "updated" -> Json.arr(),

@@ -5,11 +5,13 @@ import io.circe.Json
 import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 
-/** What the platform says of itself: to OpenWhisk's clients in their words, with a few of our own beside. */
+/** The platform's description of itself, in the words of OpenWhisk's clients, with a few of our own beside
+  * them.
+  */
 final class PlatformInfo(limits: ActionLimits):
   import PlatformInfo.*
 
-  /** Of the whole host. */
+  /** Describes the whole host. */
   lazy val ofHost: HttpResponse = answer(
     "description" -> Description.asJson,
     "support" -> Support.asJson,
@@ -18,7 +20,7 @@ final class PlatformInfo(limits: ActionLimits):
     "runtimes" -> Json.fromFields(runnable.map(family => family.name -> runtimes(family)))
   )
 
-  /** Of the version of the API, which is the only one. */
+  /** Describes the version of the API, which is the only one. */
   lazy val ofApi: HttpResponse = answer(
     "description" -> Description.asJson,
     "api_version" -> "1.0.0".asJson,
@@ -34,7 +36,7 @@ object PlatformInfo:
   private val Documents = s"$Api/api-docs"
   private val Description = "Burst, a platform for burst computing"
 
-  /** Of a build that was packaged, its version. */
+  /** The version, for a build that was packaged. */
   private val Build: String =
     Option(
       getClass.getPackage
@@ -44,7 +46,7 @@ object PlatformInfo:
     val own = Seq("name" -> "burst".asJson, "api" -> Api.asJson, "kinds" -> Kind.Names.asJson)
     JsonMarshalling.response(StatusCodes.OK, Json.fromFields(fields ++ own))
 
-  /** Those of which there are versions. */
+  /** The kinds that have versions. */
   private val runnable = KindFamily.values.toSeq.filter(_.versions.nonEmpty)
 
   private def runtimes(family: KindFamily): Json = Json.fromValues(family.versions.map: version =>

@@ -10,7 +10,7 @@ import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
 
-/** Deploys of what has a program, which is looked at before it is stored. */
+/** Deploys of entities that have a program, which is inspected before it is stored. */
 final class ProgramDeploys(
     deploys: Deploys,
     service: FlareService,
@@ -20,8 +20,9 @@ final class ProgramDeploys(
 )(using ExecutionContext):
   import ProgramDeploys.*
 
-  /** Has what is read of a request's body stored, as said over what is there, if its program is one that the
-    * machines can run. A tar is a zip from here on, also for who reads the program back.
+  /** Reads a request's body and stores the result, replacing what is stored if the request says so, provided
+    * that the machines can run its program. A tar is a zip from here on, also for callers that read the
+    * program back.
     */
   def apply[A](caller: Identity, request: HttpRequest)(read: ByteString => Either[ApiError, A])(
       program: ProgramOf[A]
@@ -58,9 +59,11 @@ final class ProgramDeploys(
         case Left(TarToZip.NoRoom) => Left(ApiError.Busy)
         case Left(problem: PackageProblem) => Left(ApiError.PackageRefused(problem))
 
-  /** For what stores and deletes packages. A bucket may take long: no other namespace waits for it. */
+  /** Returns the threads for storing and deleting packages. A bucket may take long: no other namespace waits
+    * for it.
+    */
   def moving(caller: Identity): Blocking = Blocking(transfers.of(caller.namespace))
 
 object ProgramDeploys:
-  /** Where in a request's body the program is, if there is one. */
+  /** Finds and replaces the program in a request's body, if it has one. */
   final case class ProgramOf[A](find: A => Option[(Code, KindFamily)], replace: (A, Code) => A)

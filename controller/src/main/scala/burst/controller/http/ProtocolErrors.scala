@@ -6,8 +6,8 @@ import org.apache.pekko.http.javadsl
 import org.apache.pekko.http.scaladsl.model.{ErrorInfo, HttpMethods, StatusCode, StatusCodes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
 
-/** Answers what cannot even be read as HTTP in the form of all other errors. The caller's bytes are neither
-  * logged nor repeated. Named in reference.conf.
+/** Answers requests that cannot be parsed as HTTP, in the form of all other errors. The caller's bytes are
+  * neither logged nor repeated. Named in reference.conf.
   */
 object ProtocolErrors extends ParsingErrorHandler:
   override def handle(
@@ -17,7 +17,7 @@ object ProtocolErrors extends ParsingErrorHandler:
       settings: ServerSettings
   ): javadsl.model.HttpResponse =
     val id = RequestId.fresh()
-    // A method nobody knows or another version of HTTP is the caller's mistake, not the server's.
+    // An unknown method or another version of HTTP is the caller's mistake, not the server's.
     val answer = status match
       // The second is a TRACE with a body.
       case StatusCodes.NotImplemented | StatusCodes.UnprocessableContent =>

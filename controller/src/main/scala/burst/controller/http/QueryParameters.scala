@@ -7,9 +7,9 @@ import org.apache.pekko.http.scaladsl.model.Uri
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.{extractRequest, mapInnerRoute, pass}
 
-/** Query parameters, read so that a mistake is told by name. */
+/** Query parameters; errors name the parameter that is wrong. */
 final class QueryParameters(query: Uri.Query):
-  /** Whatever OpenWhisk takes for yes and no: clients of its send `True`. */
+  /** Reads a flag in all spellings that OpenWhisk accepts: some of its clients send `True`. */
   def flag(name: String, default: Boolean = false): Either[ApiError, Boolean] =
     query.get(name).map(_.toLowerCase(Locale.ROOT)) match
       case None => Right(default)
@@ -20,7 +20,7 @@ final class QueryParameters(query: Uri.Query):
   def int(name: String, default: Int, least: Int, most: Int): Either[ApiError, Int] = query.get(name) match
     case None => Right(default)
     case Some(text) =>
-      // Only as everybody writes numbers: there are digits of other scripts, and signs.
+      // Only ASCII digits: Scala would also accept digits of other scripts, and signs.
       Option
         .when(text.forall(c => c >= '0' && c <= '9'))(text)
         .flatMap(_.toIntOption)
@@ -31,12 +31,12 @@ final class QueryParameters(query: Uri.Query):
     if query.get(name).isEmpty then Right(None)
     else int(name, default = 0, least = 0, most = Int.MaxValue).map(Some(_))
 
-  /** A time in milliseconds since the epoch. */
+  /** Reads a time in milliseconds since the epoch. */
   def time(name: String): Either[ApiError, Option[Timestamp]] =
     long(name, QueryParameters.Latest, "a time in milliseconds since the epoch")
       .map(_.map(Timestamp.ofMillis))
 
-  /** A position in a log, as an answer gave it. */
+  /** Reads a position in a log, as an earlier answer returned it. */
   def logPosition(name: String): Either[ApiError, Option[Long]] =
     long(name, Long.MaxValue, "what an answer has as `next`")
 
@@ -51,20 +51,22 @@ final class QueryParameters(query: Uri.Query):
           .toRight(ApiError.InvalidParameter(name, what))
           .map(Some(_))
 
-  /** `NAME` or `PACKAGE/NAME`. As with OpenWhisk it may have a slash before it, and an empty one is none. */
+  /** Reads `NAME` or `PACKAGE/NAME`. As with OpenWhisk, a leading slash is allowed, and an empty name counts
+    * as none.
+    */
   def actionName(parameter: String): Either[ApiError, Option[String]] =
     query.get(parameter).map(_.stripPrefix("/")).filter(_.nonEmpty) match
       case Some(text) if !EntityName.isPath(text) => Left(ApiError.InvalidName)
       case name => Right(name)
 
-  /** Any text, as it was sent. */
+  /** Reads any text, as it was sent. */
   def text(name: String): Either[ApiError, Option[String]] = Right(query.get(name))
 
   def entityName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
     case Some(text) if !EntityName.isValid(text) => Left(ApiError.InvalidName)
     case name => Right(name)
 
-  /** One in a package has that before it. */
+  /** Reads `NAME` or `PACKAGE/NAME`. */
   def definitionName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
     case Some(text) if !EntityName.isPath(text) => Left(ApiError.InvalidName)
     case name => Right(name)
@@ -77,7 +79,7 @@ final class QueryParameters(query: Uri.Query):
         .toRight(ApiError.InvalidParameter(name, s"one of: ${choices.keys.mkString(", ")}"))
         .map(Some(_))
 
-  /** A limit of 0 asks for as many as there may be. */
+  /** Reads `limit` and `skip`. A limit of 0 asks for as many as are allowed. */
   def page(): Either[ApiError, Page] =
     for
       limit <- int("limit", default = Page.Default, least = 0, most = Page.Most)
@@ -85,8 +87,8 @@ final class QueryParameters(query: Uri.Query):
     yield Page(if limit == 0 then Page.Most else limit, skip)
 
 object QueryParameters:
-  /** Lets requests through whose query names nothing else. OpenWhisk's calls tolerate that; ours do not, so
-    * that who has mistyped something learns it.
+  /** Lets requests through whose query has no other parameters. OpenWhisk's calls tolerate others; ours do
+    * not, so that mistyped names are noticed.
     */
   def only(names: String*): Directive0 = extractRequest.flatMap: request =>
     request.uri.query().find((name, _) => name.nonEmpty && !names.contains(name)) match
@@ -95,7 +97,7 @@ object QueryParameters:
         val error = ApiError.UnknownParameter(Fields.shortened(name), names)
         mapInnerRoute(_ => Answer.refused(error))
 
-  /** A time that is still one in microseconds. */
+  /** The latest time, in milliseconds, that still fits when counted in microseconds. */
   private val Latest: Long = Long.MaxValue / 2000
 
 /** A part of a list. */

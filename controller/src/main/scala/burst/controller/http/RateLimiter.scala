@@ -4,19 +4,19 @@ import burst.controller.limits.LruCache
 import burst.node.MonotonicTime
 import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 
-/** So many of something per minute, for each namespace or client: a bucket that holds one minute's worth and
-  * fills up evenly. Of more than `most` keys those are forgotten that were not asked for for longest.
+/** A limit per minute, for each namespace or client: a bucket that holds one minute's worth and refills
+  * evenly. Beyond `most` keys, the least recently used are forgotten.
   */
 final class RateLimiter(clock: () => MonotonicTime = () => MonotonicTime.now(), most: Int = 100_000):
   import RateLimiter.*
 
   private val buckets = LruCache[String, Bucket](most)
 
-  /** Takes one off, or says in how long, in whole seconds, there will be one. */
+  /** Takes one, or returns how long, in whole seconds, until one is available. */
   def take(key: String, perMinute: Int): Either[FiniteDuration, Unit] = synchronized:
     buckets.computeIfAbsent(key, _ => Bucket(perMinute, clock())).take(perMinute, clock())
 
-  /** Puts one back that came to nothing. */
+  /** Returns one that was not used after all. */
   def giveBack(key: String, perMinute: Int): Unit = synchronized:
     Option(buckets.get(key)).foreach(_.giveBack(perMinute))
 

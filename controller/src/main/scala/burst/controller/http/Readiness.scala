@@ -15,9 +15,9 @@ import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.jdk.DurationConverters.*
 import scala.util.control.NonFatal
 
-/** Whether this controller can take flares now, for whoever sends it requests or not: each part that it needs
-  * is tried. Anyone may ask: the parts are tried by one at a time, for all who ask meanwhile, and at most
-  * once a second.
+/** Whether this controller can take flares now, for clients and for whatever routes requests to it: each part
+  * that it needs is probed. Anyone may ask: only one probe runs at a time, for all callers, and at most once
+  * a second.
   */
 final class Readiness(parts: Vector[Readiness.Part], timeout: FiniteDuration)(using system: ActorSystem[?]):
   import Readiness.*
@@ -38,7 +38,7 @@ final class Readiness(parts: Vector[Readiness.Part], timeout: FiniteDuration)(us
         val status = if isReady then StatusCodes.OK else StatusCodes.ServiceUnavailable
         JsonMarshalling.response(status, Json.fromFields(("ready" -> isReady.asJson) +: fields))
 
-  /** What has not answered yet is not asked again. */
+  /** Returns the current probes; starts new ones only when all earlier ones have completed. */
   private def trial(): Vector[Trial] = synchronized:
     if tried + Pause <= Deadline.now && trials.forall(_.outcome.isCompleted) then
       tried = Deadline.now
@@ -48,7 +48,7 @@ final class Readiness(parts: Vector[Readiness.Part], timeout: FiniteDuration)(us
   private def outcome(part: Part): Future[Option[String]] =
     Future.delegate(part.problem()).recover:
       case NonFatal(problem) =>
-        // Anyone may read the answer; what the reason names is the operator's.
+        // Anyone may read the answer; the details are for the operator.
         log.warn("not ready: {}: {}", part.name, problem.toString)
         Some("it fails; see the controller's log")
 
@@ -56,7 +56,9 @@ object Readiness:
   private val log = LoggerFactory.getLogger(classOf[Readiness])
   private val Pause = 1.second
 
-  /** `problem` is a sentence for everybody, if there is one; it may fail. */
+  /** A part to probe. `problem` returns a sentence that anyone may read, or nothing if all is well; it may
+    * fail.
+    */
   final case class Part(name: String, problem: () => Future[Option[String]])
 
   private final case class Trial(part: String, outcome: Future[Option[String]])
@@ -68,7 +70,7 @@ object Readiness:
     def from(config: Config): Settings =
       Settings(config.getDuration("patience").toScala, config.getBytes("least-free"))
 
-  /** Of a controller whose data is in `directory`, and which may have been told to stop. */
+  /** Returns the readiness of a controller whose data is in `directory`, and which may be stopping. */
   def of(
       settings: Settings,
       storage: Storage,
@@ -89,7 +91,7 @@ object Readiness:
       settings.timeout
     )
 
-  /** A thread of its own: a bucket that hangs keeps nothing else waiting. */
+  /** Runs each probe on a thread of its own: a bucket that hangs delays nothing else. */
   private val Apart = Blocking(ExecutionContext.fromExecutor: work =>
     val thread = Thread(work, "burst-blob-probe")
     thread.setDaemon(true)

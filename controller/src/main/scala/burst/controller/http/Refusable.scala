@@ -2,7 +2,7 @@ package burst.controller.http
 
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Goes on with a value that may have been refused, and passes the refusal on. */
+/** Continues with a value that may have been refused, or passes the refusal on. */
 object Refusable:
   def apply[A, B](value: Either[ApiError, A])(
       next: A => Future[Either[ApiError, B]]

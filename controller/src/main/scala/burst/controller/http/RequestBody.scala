@@ -9,10 +9,10 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.Duration
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Takes in a body, JSON as a rule, within its limits. */
+/** Takes in a body, usually JSON, within its limits. */
 final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer):
 
-  /** The bytes of a body that says it is JSON. */
+  /** Reads the bytes of a body that is declared as JSON. */
   def read(
       request: HttpRequest,
       limit: Long,
@@ -22,12 +22,12 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
     if !isTooLarge(entity, limit) && !isJson(entity) then refused(ApiError.NotJson)
     else bytes(request, limit, share)
 
-  /** The fields of an object that is small. */
+  /** Reads the fields of a small JSON object. */
   def fields(request: HttpRequest): Future[Either[ApiError, Fields]] =
     read(request, RequestBody.Small).map(_.flatMap(parse).flatMap(Fields.of))(ExecutionContext.parasitic)
 
-  /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
-    * counted than is allowed; never more than `limit` is held.
+  /** Reads the body's bytes. Refuses it by its declared length before anything is read, or as soon as more
+    * than the limit has arrived; never holds more than `limit`.
     */
   def bytes(
       request: HttpRequest,
@@ -38,19 +38,20 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
     if isTooLarge(entity, limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isPlain(request) then refused(ApiError.EncodedBody)
     else
-      // One without a length is announced as it comes.
+      // A body without a length is announced as it arrives.
       share.announce(entity.contentLengthOption.getOrElse(0)) match
         case None => refused(ApiError.Busy)
         case Some(pause) =>
           entity match
             case HttpEntity.Strict(_, bytes) if pause == Duration.Zero && share.take(bytes.length) =>
               Future.successful(Right(bytes))
-            // Also what is here already waits as others do.
+            // A body that has arrived already waits like any other.
             case waiting =>
               val sink = BodySink(limit, times, share, pause, entity.contentLengthOption)
               waiting.withoutSizeLimit.dataBytes.runWith(sink)
 
-  /** A body whose JSON may be read, in one piece. It may be megabytes: not for threads that serve requests.
+  /** Returns a body whose JSON can be parsed, in one piece. It may be megabytes: not for threads that serve
+    * requests.
     */
   def checked(
       bytes: ByteString,
@@ -74,7 +75,7 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
 
   private def isTooLarge(entity: HttpEntity, limit: Long) = entity.contentLengthOption.exists(_ > limit)
 
-  // An empty body without a type is left to the parser, which has more to say.
+  // An empty body without a type is left to the parser, whose error is more specific.
   private def isJson(entity: HttpEntity): Boolean =
     val media = entity.contentType.mediaType
     (media.mainType == MediaTypes.`application/json`.mainType &&
@@ -82,20 +83,20 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
       entity.contentType.charsetOption.forall(_ == HttpCharsets.`UTF-8`)) ||
     (entity.isKnownEmpty && entity.contentType == ContentTypes.NoContentType)
 
-  // What is packed may unpack to anything.
+  // A compressed body may unpack to any size.
   private def isPlain(request: HttpRequest): Boolean =
     request.header[`Content-Encoding`].forall(_.encodings.forall(_ == HttpEncodings.identity))
 
 object RequestBody:
   private val Small = 16 * 1024L
 
-  /** For JSON of which no values are made. */
+  /** Returns the limits for JSON of which no values are built. */
   private def unbuilt(limits: JsonLimits): JsonLimits = limits.copy(values = Int.MaxValue)
 
-  // Of two values for one field, the other may be the one that somebody has looked at on the way.
+  // If a field has two values, someone on the way may have checked the other one.
   private val parser = JawnParser(allowDuplicateKeys = false)
 
-  /** Lets the client of a refused request send its body into nowhere, so that it gets to see the answer (see
+  /** Reads and drops the body of a refused request, so that its client gets to see the answer (see
     * [[BodySink]]). A body that was read already, or that waits for `100 Continue`, is left alone.
     */
   def discard(request: HttpRequest, times: BodyTimes)(using Materializer): Future[Unit] =

@@ -9,16 +9,16 @@ import org.apache.pekko.http.scaladsl.server.{Directive0, RouteResult}
 import org.apache.pekko.stream.Materializer
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Each request has an id, under which the log tells what an answer does not: it is an error's `code` and
-  * every answer's `X-Request-Id`. It is the client's own, as with OpenWhisk, where it sends one that is plain
-  * and not of those that OpenWhisk keeps for itself.
+/** The id of each request, by which the log can be searched for more than the answer discloses: it is an
+  * error's `code` and every answer's `X-Request-Id`. As with OpenWhisk, it is the client's own if the client
+  * sends one that is plain and not reserved by OpenWhisk.
   */
 object RequestId:
   val Header = "X-Request-Id"
   private val Key = AttributeKey[String]("burst-request-id")
   private val Plain = "(?!sid_)[A-Za-z0-9_.-]{1,64}".r
 
-  /** Nothing rests on nobody guessing it. */
+  /** Returns a fresh id. It need not be hard to guess. */
   def fresh(): String =
     val random = ThreadLocalRandom.current
     val digits = HexFormat.of()
@@ -26,7 +26,7 @@ object RequestId:
 
   def of(request: HttpRequest): String = request.attribute(Key).getOrElse("")
 
-  /** Gives the request its id and sees a refusal off, within `drain`. */
+  /** Gives the request its id, and drains the body of a refused one within `drain`. */
   def directive(drain: BodyTimes)(using Materializer): Directive0 =
     given ExecutionContext = ExecutionContext.parasitic
     mapInnerRoute: inner =>

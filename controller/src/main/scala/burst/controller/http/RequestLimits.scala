@@ -8,8 +8,8 @@ import org.apache.pekko.util.ByteString
 import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future}
 
-/** How much of the API one namespace may have: requests of any kind in a minute, and under way at once. One
-  * whose answer is streamed is under way until that ends, or its client has left.
+/** How much of the API one namespace may use: requests of any kind per minute, and concurrent ones. A request
+  * whose answer is streamed counts until the stream ends or its client has left.
   */
 final class RequestLimits(rates: RateLimiter):
   private val underWay = mutable.HashMap[String, Int]()
@@ -25,14 +25,14 @@ final class RequestLimits(rates: RateLimiter):
             Answer.refused(ApiError.TooManyAtOnce(limits.concurrentRequests))(context)
           case Right(()) =>
             given ExecutionContext = ExecutionContext.parasitic
-            // Begun within a future, so that it is left when it throws.
+            // Starts inside a future, so that the count is decremented if it throws.
             Future.unit
               .flatMap(_ => inner(context))
               .map(streaming(namespace, _))
               .andThen { case _ => leave(namespace) }
 
-  /** It enters anew when its stream begins: that of an answer nobody was there to take any more never does,
-    * and would not end either.
+  /** Counts a request again when its stream begins: the stream of an answer that nobody takes any more never
+    * begins, and would never end either.
     */
   private def streaming(namespace: String, result: RouteResult): RouteResult = result match
     case RouteResult.Complete(response) if !response.entity.isStrict =>

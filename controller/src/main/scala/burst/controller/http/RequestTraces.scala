@@ -9,9 +9,9 @@ import org.apache.pekko.http.scaladsl.model.{AttributeKey, HttpRequest, HttpResp
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.*
 
-/** The span of each request to what the API describes, but for what is asked all the time and begins nothing.
-  * It goes on with the client's trace, where the request has a `traceparent`, and lasts until its answer
-  * begins. Strangers, who show no credentials, do not decide what is traced.
+/** The span of each request to a path of the API's description, except frequent ones that start nothing. It
+  * continues the client's trace if the request has a `traceparent`, and lasts until its answer begins.
+  * Clients without credentials do not decide what is traced.
   */
 final class RequestTraces(templates: RouteTemplates, spans: SpanSink):
   import RequestTraces.*
@@ -35,10 +35,10 @@ object RequestTraces:
   private val Untraced =
     Set("/", "/api/v1", "/ping", "/ready", "/metrics", "/api/v1/openapi.yaml", "/api/v1/api-docs")
 
-  /** What a request is to what it begins. */
+  /** Returns a request as the origin of what it starts. */
   def origin(request: HttpRequest): Origin = Origin(RequestId.of(request), request.attribute(Key))
 
-  /** Of two parents nobody knows which is meant. */
+  /** Returns the client's trace context; of two it is unknown which is meant. */
   private def clients(request: HttpRequest): Option[TraceContext] =
     request.headers.filter(_.is(TraceHeader.Name)) match
       case Seq(one) => TraceHeader.read(one.value)
@@ -52,7 +52,7 @@ object RequestTraces:
       client: Option[TraceContext],
       context: TraceContext
   ): EndedSpan =
-    // Any word may stand where a method does.
+    // A client may send any word as its method.
     val method = if Methods(request.method.value) then request.method.value else "_OTHER"
     val status = response.status.intValue
     val attributes = Attributes

@@ -10,10 +10,10 @@ import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
-/** What the workers of a flare put out, as it is read from the store: a page of workers at a time, and large
-  * outputs a piece at a time, each when it is asked for. A client that goes away ends the reading. Should the
-  * store fail in the middle, or the flare run again, the answer breaks off, which a client cannot take for
-  * its end.
+/** The outputs of a flare's workers, streamed from the store: a page of workers at a time, and large outputs
+  * a piece at a time, each on demand. If the client goes away, the reading ends. If the store fails
+  * meanwhile, or the flare runs again, the response breaks off, so that the client cannot mistake it for
+  * complete.
   */
 final class ResultAnswer(
     results: ResultReader,
@@ -23,12 +23,13 @@ final class ResultAnswer(
 ):
   import ResultAnswer.*
 
-  /** Results that are `known`, of all workers, are not read, and their answer is whole, unless one is large.
+  /** Answers with a flare's results. If those of all workers are `known`, nothing is read, and the answer is
+    * sent as a whole unless an output is large.
     */
   def apply(status: StatusCode, flare: Flare, known: Vector[WorkerResult] = Vector.empty): HttpResponse =
     val head = s"""{"flareId":${flare.id.asJson.noSpaces},"state":${flare.state.asJson.noSpaces},""" +
       s""""error":${flare.error.asJson.noSpaces},"outputs":["""
-    // Nothing else of its record, which may have megabytes, is held for as long as a client takes.
+    // Nothing else of the record, which may have megabytes, is held while the client reads.
     val outputs = Outputs(flare.id, flare.namespace, flare.request.size, attemptOf(flare))
     val entity = outputs.whole(known).map(ByteString(head) ++ _ ++ Tail) match
       case Some(text) => HttpEntity(ContentTypes.`application/json`, text)
@@ -37,19 +38,19 @@ final class ResultAnswer(
         HttpEntity(ContentTypes.`application/json`, body)
     HttpResponse(status, entity = entity)
 
-  /** Of a flare that may run again. */
+  /** Returns the attempt of a flare that may still run again. */
   private def attemptOf(flare: Flare): Option[Int] = Option.unless(flare.state.isFinal)(flare.attempt)
 
   private final class Outputs(id: FlareId, namespace: String, size: Int, attempt: Option[Int]):
     private given ExecutionContext = ExecutionContext.parasitic
 
-    /** Of workers of whom none has an output apart. */
+    /** Returns the text of all workers, if none of them has an output stored separately. */
     def whole(known: Vector[WorkerResult]): Option[ByteString] =
       val texts = known.map(result => begin(result.worker, Page(size, known))).collect:
         case (_: Cursor.Worker, text) => text
       Option.when(known.size == size && texts.size == size)(texts.foldLeft(ByteString.empty)(_ ++ _))
 
-    /** The text at a cursor, and the cursor behind it. */
+    /** Returns the text at a cursor, and the next cursor. */
     def at(cursor: Cursor): Future[Option[(Cursor, ByteString)]] = cursor match
       case Cursor.Head(text) => Future.successful(Some(Cursor.Worker(0, Page.Empty) -> text))
       case Cursor.Worker(`size`, _) => Future.successful(Some(Cursor.End -> Tail))
@@ -67,15 +68,15 @@ final class ResultAnswer(
           case piece => Some(Cursor.Output(worker, from + Piece, page) -> piece)
       case Cursor.End => Future.successful(None)
 
-    /** What was read, if it is of the attempt the answer began with. The next one puts other outputs in place
-      * of these, once the store says that the flare is at that attempt.
+    /** Returns what was read, if it is of the attempt the answer began with. The next attempt replaces these
+      * outputs once the store reports that the flare is at that attempt.
       */
     private def ofAttempt[A](read: => A): A =
       val value = read
       if attempt.exists(!results.attempt(id).contains(_)) then throw RunsAgain(id)
       value
 
-    /** Every worker is listed, also those that have nothing to show yet. */
+    /** Begins a worker's entry. Every worker is listed, even without a result yet. */
     def begin(worker: Int, page: Page): (Cursor, ByteString) =
       val begun = ByteString(s"""${if worker > 0 then "," else ""}{"worker":$worker""")
       page.of(worker).flatMap(_.output) match
@@ -92,7 +93,8 @@ object ResultAnswer:
   private final class RunsAgain(id: FlareId)
       extends RuntimeException(s"flare ${id.value} runs again, or is gone, since its result was asked for")
 
-  /** Workers whose results are read at once: their inline outputs have a quarter of a megabyte, as a piece.
+  /** How many workers' results are read at once: their inline outputs have a quarter of a megabyte, like a
+    * piece.
     */
   private val PageSize = 8
   private val Piece = PageSize * Output.MostInline
@@ -106,11 +108,11 @@ object ResultAnswer:
   private object Page:
     val Empty: Page = Page(0, Vector.empty)
 
-  /** How far an answer is. */
+  /** The position in an answer. */
   private enum Cursor:
     case Head(text: ByteString)
     case Worker(number: Int, page: Page)
 
-    /** In an output that is kept apart. */
+    /** Within an output that is stored separately. */
     case Output(worker: Int, from: Long, page: Page)
     case End

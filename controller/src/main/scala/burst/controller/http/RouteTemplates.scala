@@ -3,14 +3,14 @@ package burst.controller.http
 import org.apache.pekko.http.scaladsl.model.Uri.Path
 import scala.annotation.tailrec
 
-/** The paths that the API's description has, by which requests are told apart in metrics: there are as many
-  * as were written, whatever strangers ask for. A parameter stands for any segment where no other path has
-  * that very one, `{rest}` for all that follow.
+/** The paths of the API's description, by which metrics distinguish requests: their number is fixed, whatever
+  * clients ask for. A parameter matches any segment for which no other path has a literal, `{rest}` all that
+  * follow.
   */
 private[http] final class RouteTemplates private (root: RouteTemplates.Node):
   import RouteTemplates.Node
 
-  /** That which a request to this path is for, if there is one. */
+  /** Returns the template of a request's path, if there is one. */
   def of(path: Path): Option[String] = walk(root, path)
 
   @tailrec private def walk(node: Node, path: Path): Option[String] = path match
@@ -39,8 +39,8 @@ private[http] object RouteTemplates:
     new RouteTemplates(templates.foldLeft(Node()): (root, template) =>
       root.add(template, template.split('/').toList.drop(1)))
 
-  /** The methods that each path of the API's description has, in capitals. Its lines are read as they stand:
-    * to have it read as YAML would be a good part of a start.
+  /** Returns the methods of each path in the API's description, in capitals. Reads its lines as text: parsing
+    * it as YAML would take a good part of the start-up time.
     */
   def described: Map[String, Set[String]] =
     val lines = ApiDescriptionAnswer.text.utf8String.linesIterator

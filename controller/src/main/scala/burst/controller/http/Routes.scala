@@ -13,7 +13,7 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.TimeoutException
 import scala.util.control.NonFatal
 
-/** The whole API: every request gets an id, every answer is one of ours. */
+/** The whole API: every request gets an id, and every response has our format. */
 final class Routes(
     meta: MetaRoutes,
     invokers: InvokersRoutes,
@@ -51,7 +51,7 @@ final class Routes(
                     ))
                   )
 
-  // What is not there is not looked for among what users may see.
+  // Unknown paths end here and are not looked for among those of users.
   private def administered: Route =
     pathPrefix("admin")(
       authentication.administrator(AuditLog.directive(
@@ -65,11 +65,11 @@ final class Routes(
         concat(
           invokers.route,
           (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
-          // Also in packages of others.
+          // Including packages of others.
           invocations.route(caller),
           pathPrefix("namespaces" / Segment): namespace =>
             concat(
-              // They know themselves who may read what is published.
+              // They decide themselves who may read what is published.
               entities.route(caller, namespace),
               authentication.own(namespace, caller):
                 concat(
@@ -83,16 +83,17 @@ final class Routes(
             )
         )
 
-  /** Of which credentials open one. */
+  /** Lists the namespaces that the credentials open, which is one. */
   private def own(caller: Identity): HttpResponse =
     JsonMarshalling.response(StatusCodes.OK, Json.arr(Json.fromString(caller.namespace)))
 
-  /** The server leaves the body out. Web actions are told the difference, so that it cannot be the server's.
+  /** Handles HEAD as GET; the server leaves the body out. Web actions receive the original method, so the
+    * server cannot do this for all.
     */
   private def headAsGet: Directive0 = mapRequest: request =>
     if request.method == HttpMethods.HEAD then request.withMethod(HttpMethods.GET) else request
 
-  // The server hands its own request to the handler, which knows nothing of our id.
+  // The server passes its own request to the handler, which lacks our id.
   private def answeredInTime: Directive0 = extractRequest.flatMap: request =>
     withRequestTimeoutResponse(_ => tooSlow(request))
 
@@ -109,12 +110,14 @@ object Routes:
     val id = RequestId.of(request)
     RequestId.stamped(ApiError.response(ApiError.TimedOut, id), id)
 
-  /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
+  /** Handles unexpected failures: the operator finds them in the log by the id, and the caller learns nothing
+    * of the internals.
+    */
   private[http] val unexpected = ExceptionHandler:
     case cause: (StoreException | BlobStoreException) =>
       val problem = StoreProblem.of(cause)
       unavailable(s"${cause.getMessage} (${problem.reason})", ApiError.StoreFailed(problem))
-    // Of what is asked, only the scheduler may take its time.
+    // Only the scheduler is asked with a timeout.
     case cause: TimeoutException => unavailable(cause.getMessage, ApiError.SchedulerSilent)
     case NonFatal(cause) =>
       context =>
@@ -123,7 +126,7 @@ object Routes:
         line.log("a request failed unexpectedly")
         context.complete(ApiError.response(ApiError.Internal, id))
 
-  /** What passes, and may happen to many requests at once. */
+  /** Answers a temporary failure, which may hit many requests at once. */
   private def unavailable(why: String, error: ApiError): Route = context =>
     val id = RequestId.of(context.request)
     val line = log.atWarn().of(RequestTraces.origin(context.request))

@@ -52,7 +52,7 @@ final class RulesRoutes(
       case Some(rule) => ok(TriggerViews.rule(rule))
       case None => Left(notStored(TriggerRefusal.NoSuchRule(name)))
 
-  /** One that is gone runs nothing any more. */
+  /** Deletes a rule and returns it as inactive. */
   private def remove(caller: Identity, name: String): Option[Rule] =
     rules.delete(caller.namespace, name).map(_.copy(status = RuleStatus.Inactive))
 

@@ -9,9 +9,9 @@ import org.apache.pekko.pattern.after
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
-/** The answer to `/metrics`. Anyone may ask, and it takes a look into the database: one at a time, for all
-  * who ask meanwhile. Database and scheduler may be what is wrong: what they have not said within `patience`
-  * is left out.
+/** The answer to `/metrics`. Anyone may ask, and it costs a look into the database: only one runs at a time,
+  * for all callers. The database or the scheduler may be what is broken: figures that they do not deliver
+  * within `patience` are left out.
   */
 final class Scrape(
     metrics: Metrics,
@@ -46,7 +46,7 @@ private object Scrape:
   private val PrometheusText =
     ContentType.parse(MetricsRegistry.ContentType).getOrElse(ContentTypes.`text/plain(UTF-8)`)
 
-  /** What has not answered yet is not asked again. */
+  /** Figures from one source, which is not asked again before it has answered. */
   private final class Source[A](ask: () => Future[A]):
     private var last = Option.empty[Future[A]]
 

@@ -7,47 +7,47 @@ import burst.protocol.JsonText
 import io.circe.{jawn, Json, JsonObject}
 import org.apache.pekko.util.ByteString
 
-/** The body of a request of which one field may be megabytes and concerns nobody here: that one as it came,
+/** The body of a request in which one field may be megabytes and is not parsed here: that field as it came,
   * and all others.
   */
 final case class SplitBody(fields: JsonObject, large: Option[JsonText])
 
 object SplitBody:
-  /** Bytes of all fields but the large one, and in an object around that. */
+  /** The most bytes of all fields but the large one, and of those in an object around that. */
   private val MostFields = 64 * 1024
 
-  /** A deploy's variables have a limit of their own, which is told once they are read: here there is room for
-    * each byte of them escaped, and for secrets that go.
+  /** A deploy's variables have a limit of their own, which is checked once they are parsed: this leaves room
+    * for each of their bytes escaped, and for secrets that are to be removed.
     */
   private val Variables = Set("environment", "secrets")
   private val MostVariables = 6 * Definition.MostVariableBytes + MostFields
 
-  /** Nobody has more names for options. */
+  /** More than the options have names. */
   private val MostNames = 1000
 
-  /** A flare's inputs are large. */
+  /** Splits off a flare's inputs. */
   def ofFlare(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     split(body, pieces, "params")
 
-  /** A burst's inputs, as the published prototype's programs send them. */
+  /** Splits off a burst's inputs, as the published prototype's programs send them. */
   def ofBurst(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     split(body, pieces, "value")
 
-  /** A deploy's package is, within `exec`. */
+  /** Splits off a deploy's package, within `exec`. */
   def ofDeploy(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     def problem(own: Vector[(String, JsonText)]) =
       Option.when(size(own) > MostVariables)(ApiError.VariablesTooLarge(MostVariables))
     split(body, pieces, "exec", Variables, problem).flatMap(inExec(_, pieces))
 
-  /** An action's program is, within `exec`, too, which it may be without. */
+  /** Splits off an action's program, within `exec`, which may be absent. */
   def ofAction(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     split(orEmpty(body), pieces, "exec", EntityFields.keySet, EntityFields.problem).flatMap(inExec(_, pieces))
 
-  /** Of one of OpenWhisk's entities that has no program. */
+  /** Reads one of OpenWhisk's entities that has no program. */
   def ofEntity(body: ByteString, pieces: JsonPieces): Either[ApiError, JsonObject] =
     split(orEmpty(body), pieces, "", EntityFields.keySet, EntityFields.problem).map(_.fields)
 
-  /** What clients send that have nothing to say. */
+  /** Returns an empty object for a blank body, which clients with nothing to change send. */
   private def orEmpty(body: ByteString): ByteString =
     if body.forall(byte => " \t\r\n".indexOf(byte) >= 0) then ByteString("{}") else body
 
@@ -58,7 +58,7 @@ object SplitBody:
     case Some(_) => Left(ApiError.WrongType("exec", "an object"))
     case None => Right(outer)
 
-  /** `apart` are fields with limits of their own. */
+  /** Splits off the field `name`; `apart` are fields with limits of their own. */
   private def split(
       body: ByteString,
       pieces: JsonPieces,

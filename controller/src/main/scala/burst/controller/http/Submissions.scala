@@ -6,9 +6,11 @@ import burst.protocol.FlareId
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.util.ByteString
 
-/** What was begun before by the same request. Calls block. */
+/** What the same request began before. Calls block. */
 final class Submissions(flares: FlareStore):
-  /** What is to be begun by a request with this body, if it has a key, or what was. */
+  /** Returns the submission that a request with this body begins, if it has a key, or the flare that it began
+    * before.
+    */
   def of(
       caller: Identity,
       request: HttpRequest,
@@ -25,13 +27,15 @@ final class Submissions(flares: FlareStore):
           case Some(_) => Left(ApiError.IdempotencyKeyUsed)
 
 object Submissions:
-  /** How often what was stored meanwhile is looked for. */
+  /** How often a request that was stored meanwhile is looked for. */
   val Tries = 10
 
-  /** What says only how a request is answered: a client that asks again need not wait as the first time. */
+  /** Query parameters that only affect how a request is answered: a client that repeats a request need not
+    * wait as it did the first time.
+    */
   private val OfAnswer = Set("blocking", "result", "timeout")
 
-  /** What it is asked of. */
+  /** Returns what the request addresses. */
   private def target(request: HttpRequest): String =
     val query = request.uri.query().filterNot((name, _) => OfAnswer(name))
     s"${request.uri.path}?${query.map((name, value) => s"$name=$value").mkString("&")}"

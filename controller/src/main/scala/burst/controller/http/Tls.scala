@@ -14,13 +14,13 @@ import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** `burst.http.tls`: the certificate and key the API shows. */
+/** `burst.http.tls`: the API's certificate and key. */
 object Tls:
   private val Alias = "api"
   private val Protocol = "TLS"
 
-  /** From a certificate chain and its key in PEM, or both in one PKCS #12 file; none when neither is given.
-    * Throws `SetupException`.
+  /** Reads a certificate chain and its key in PEM, or both from one PKCS #12 file; returns none if neither is
+    * configured. Throws `SetupException`.
     */
   def from(tls: Config): Option[SSLContext] =
     val (certificate, key, store) = (file(tls, "certificate"), file(tls, "key"), file(tls, "keystore"))
@@ -47,7 +47,8 @@ object Tls:
     read(chain, "certificate")(_ => store.setKeyEntry(Alias, own, noPassword, certificates))
     store
 
-  /** The usual PKCS #8 says of its algorithm what only a factory for it understands; older forms are RSA's.
+  /** Reads a private key. PKCS #8, the usual form, names its algorithm in a way that only a factory for it
+    * understands; older forms are RSA's.
     */
   private def privateKey(der: PEMDecoder.DERData): PrivateKey =
     if der.label != "PRIVATE KEY" then DERPrivateKeyLoader.load(der)
@@ -74,7 +75,7 @@ object Tls:
   private def file(tls: Config, key: String): Option[Path] =
     Some(tls.getString(key)).filter(_.nonEmpty).map(Path.of(_))
 
-  /** What is wrong with a file is told by its setting and name, never by its content. */
+  /** Reads a file; errors name its setting and path, never its content. */
   private def read[A](file: Path, setting: String)(use: Array[Byte] => A): A =
     try use(Files.readAllBytes(file))
     catch

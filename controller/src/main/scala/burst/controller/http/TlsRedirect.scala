@@ -6,7 +6,7 @@ import org.apache.pekko.http.scaladsl.model.headers.{Connection, Location}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes, Uri}
 import scala.concurrent.Future
 
-/** `burst.http.tls.redirect-port`: a port without TLS, on which clients are told where the API is with it. */
+/** `burst.http.tls.redirect-port`: a port without TLS, which redirects clients to the API's port with TLS. */
 object TlsRedirect:
   def bind(settings: HttpSettings, secured: Int)(using
       ActorSystem[?]
@@ -18,7 +18,9 @@ object TlsRedirect:
           .bind(settings.host, port)(request => Future.successful(answer(request, secured)))
           .map(Some(_))(using summon[ActorSystem[?]].executionContext)
 
-  /** With the same verb and body; who sends his credentials there has shown them to anybody already. */
+  /** Redirects with the same method and body; a client that sends credentials to this port has exposed them
+    * already.
+    */
   private[http] def answer(request: HttpRequest, secured: Int): HttpResponse =
     val scheme = "https"
     val authority = request.uri.authority.copy(port = secured).normalizedFor(scheme)

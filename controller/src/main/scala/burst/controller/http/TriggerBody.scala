@@ -6,10 +6,10 @@ import burst.controller.trigger.{EntityRef, RuleChange, TriggerChange}
 import io.circe.JsonObject
 import org.apache.pekko.util.ByteString
 
-/** A rule as a request has it: with the action's name, which is still to be found. */
+/** A rule as a request sends it, with the name of its action, which is still to be looked up. */
 final case class WantedRule(change: RuleChange, action: Option[ActionName])
 
-/** Reads what requests say of triggers and rules. Fields that nobody knows are clients' own affair. Pure. */
+/** Reads the bodies of requests about triggers and rules. Unknown fields are ignored. Pure. */
 final class TriggerBody(pieces: JsonPieces):
   def trigger(bytes: ByteString): Either[ApiError, TriggerChange] =
     for
@@ -36,12 +36,12 @@ final class TriggerBody(pieces: JsonPieces):
   private def ref(name: ActionName): EntityRef =
     EntityRef((name.namespace +: name.packageName.toVector).mkString("/"), name.name)
 
-  /** Rules and their triggers are in one namespace, which is the caller's. */
+  /** Returns a rule's trigger, which is in the same namespace, the caller's. */
   private def triggerOf(name: ActionName, caller: String): Either[ApiError, String] =
     if name.packageName.isDefined then Left(ApiError.OfEntity(EntityProblem.InvalidName("trigger")))
     else Either.cond(name.namespace == caller, name.name, ApiError.OtherNamespace)
 
-  /** A text, or an object with the `path` and the `name`. */
+  /** Reads a name: a string, or an object with `path` and `name`. */
   private def name(fields: Fields, field: String, caller: String): Either[ApiError, Option[ActionName]] =
     fields.json(field) match
       case None => Right(None)

@@ -5,8 +5,8 @@ import burst.controller.trigger.TriggerRefusal
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 
-/** Why a request about a trigger or a rule is refused. What OpenWhisk's clients look for in an answer's words
-  * stands there as it does in OpenWhisk's.
+/** Why a request about a trigger or a rule is refused. Words that OpenWhisk's clients look for in an answer
+  * are the same as in OpenWhisk's.
   */
 enum TriggerProblem:
   case NoSuchTrigger(name: String)
@@ -16,7 +16,7 @@ enum TriggerProblem:
   case FiresLimited(used: MinuteUsed)
 
 object TriggerProblem:
-  /** A status, and a sentence that says what to do. */
+  /** Returns a status, and a sentence that says what to do. */
   def describe(problem: TriggerProblem): (StatusCode, String) = problem match
     case NoSuchTrigger(name) => missing(s"trigger '$name'")
     case NoSuchAction(name) => BadRequest -> s"The rule's action '$name' does not exist; create it first."

@@ -16,7 +16,7 @@ object TriggerViews:
           Json.obj("action" -> ref(rule.action), "status" -> rule.status.text.asJson))
     rules.fold(shown)(shown.add("rules", _)).asJson
 
-  /** As in a list. */
+  /** Shows a trigger as lists do. */
   def summary(trigger: Trigger): Json = triggerHead(trigger).asJson
 
   private def triggerHead(trigger: Trigger): JsonObject = JsonObject(
@@ -30,7 +30,7 @@ object TriggerViews:
 
   def rule(rule: Rule): Json = ruleHead(rule).add("status", rule.status.text.asJson).asJson
 
-  /** As in a list. */
+  /** Shows a rule as lists do. */
   def summary(rule: Rule): Json = ruleHead(rule).asJson
 
   private def ruleHead(rule: Rule): JsonObject = JsonObject(

@@ -10,9 +10,11 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Which version of a definition a request is about. Calls block. */
+/** Finds the version of a definition that a request is about. Calls block. */
 final class Versions(stored: DefinitionStore):
-  /** The one that the field `version` names, or the present one, of what workers can run. */
+  /** Returns the version that the field `version` names, or the present one, of a definition that workers can
+    * run.
+    */
   def wanted(namespace: String, name: String, fields: Fields): Either[ApiError, Definition] =
     val found = fields.version("version").flatMap:
       case None => stored.find(namespace, name).toRight(ApiError.NoSuchDefinition(name))
@@ -24,7 +26,9 @@ final class Versions(stored: DefinitionStore):
       if stored.find(namespace, name).isEmpty then ApiError.NoSuchDefinition(name)
       else ApiError.NoSuchVersion(name, version)
 
-/** `/bursts/{name}/versions` and `/rollback`: what a definition was, and how it becomes that again. */
+/** `/bursts/{name}/versions` and `/rollback`: the earlier versions of a definition, and the return to one of
+  * them.
+  */
 final class VersionsRoutes(
     definitions: Definitions,
     stored: DefinitionStore,
@@ -66,11 +70,11 @@ final class VersionsRoutes(
       blocking(versions.find(caller.namespace, name, version).flatMap(found => ok(views.definition(found))))
 
   private def rollBack(caller: Identity, name: String, request: HttpRequest): Answer =
-    // To the database it is a deploy.
+    // It costs the database as much as a deploy.
     Refusable(deploys.admit(caller)): _ =>
       Refusable(body.fields(request)): fields =>
         Refusable(fields.only("version").flatMap(_ => fields.version("version"))): version =>
-          // Packages of versions that go are deleted with it.
+          // The packages of versions that are dropped are deleted with it.
           Blocking(transfers.of(caller.namespace)):
             definitions
               .rollBack(caller.namespace, name, version, caller.limits, Timestamp.now())

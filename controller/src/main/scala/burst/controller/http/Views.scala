@@ -11,9 +11,9 @@ import io.circe.{Encoder, Json}
 import io.circe.syntax.*
 import scala.collection.immutable.SortedMap
 
-/** What the API shows of the domain: one function per body of docs/architecture/api.md. */
+/** The domain as the API shows it: one function per body of docs/architecture/api.md. */
 final class Views(defaults: FlareDefaults):
-  /** Of secrets only the names. */
+  /** Shows a whole definition, with only the names of its secrets. */
   def definition(definition: Definition): Json =
     summary(definition).mapObject(
       _.add("parameters", definition.own.values.asJson)
@@ -21,7 +21,7 @@ final class Views(defaults: FlareDefaults):
         .add("secrets", definition.environment.secrets.map(_.name).asJson)
     )
 
-  /** Without its parameters and variables. */
+  /** Shows a definition without its parameters and variables. */
   def summary(definition: Definition): Json = Json.obj(
     "namespace" -> definition.namespace.asJson,
     "name" -> definition.name.asJson,
@@ -31,7 +31,7 @@ final class Views(defaults: FlareDefaults):
       "package" -> definition.packageId.asJson,
       "size" -> definition.packageSize.asJson
     ),
-    // What is the scheduler's choice stays null; the rest shows the value in force.
+    // Options that are left to the scheduler stay null; the others show the value in force.
     "config" -> defaults.shown(definition.options).asJson,
     "updated" -> definition.updated.asJson
   )
@@ -41,7 +41,7 @@ object Views:
 
   def acceptedGroup(id: FlareId): Json = Json.obj("groupId" -> id.asJson)
 
-  /** `estimate` of one that waits. */
+  /** Shows a flare, with the estimate of a waiting one. */
   def flare(flare: Flare, estimate: Option[QueueEstimate[Timestamp]]): Json = Json.fromFields(
     summaryFields(flare) ++ Seq(
       "queue" -> estimate.fold(Json.Null)(queue),
@@ -62,7 +62,7 @@ object Views:
   def groupSummary(group: Flare): Json = Json.fromFields(groupFields(group))
 
   private def groupFields(group: Flare): Seq[(String, Json)] =
-    // That it was, or is being closed is no error.
+    // A group that was closed, or is being closed, has no error.
     val error = group.error.filter(_ => group.state.isFinal && group.state != FlareState.Cancelled)
     Seq("groupId" -> group.id.asJson) ++ definitionOf(group) ++
       Seq("state" -> GroupState.of(group).asJson) ++ terms(group) ++ Seq(
@@ -82,7 +82,7 @@ object Views:
         "error" -> flare.error.asJson
       )
 
-  /** What a flare or group is of. */
+  /** Shows the definition of a flare or group. */
   private def definitionOf(flare: Flare): Seq[(String, Json)] =
     val definition = flare.request.definition
     Seq(
@@ -91,7 +91,7 @@ object Views:
       "version" -> definition.version.asJson
     )
 
-  /** On what terms. */
+  /** Shows the terms of a flare or group. */
   private def terms(flare: Flare): Seq[(String, Json)] =
     val request = flare.request
     val granularity = flare.granularity.orElse(request.granularity)
@@ -114,7 +114,7 @@ object Views:
     "start" -> pack.start.asJson
   )
 
-  /** `now` is how far the phases that still last have come. */
+  /** Shows a timeline; phases that are still in progress last until `now`. */
   def timeline(flare: Flare, workers: Vector[WorkerTimeline], now: Timestamp): Json = Json.obj(
     "flareId" -> flare.id.asJson,
     "created" -> flare.created.asJson,
@@ -147,7 +147,7 @@ object Views:
     case name => name
   private given Encoder.AsObject[NamespaceLimits] = ConfiguredEncoder.derived
 
-  /** As a namespace's limits are called. */
+  /** The names of a namespace's limits. */
   val LimitNames: Seq[String] =
     OwnLimits().productElementNames.map(summon[Configuration].transformMemberNames).toSeq
 
@@ -158,6 +158,6 @@ object Views:
     "revoked" -> namespace.revoked.asJson
   )
 
-  /** The only time the credentials are seen. */
+  /** Shows fresh credentials, which are never shown again. */
   def issued(issued: Issued): Json =
     namespace(issued.namespace).deepMerge(Json.obj("auth" -> issued.credentials.asJson))

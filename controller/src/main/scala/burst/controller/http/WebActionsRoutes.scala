@@ -4,7 +4,7 @@ import burst.controller.web.{WebPath, WebProblem}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 
-/** `/web/{namespace}/{package}/{action}`: actions that their owners let anybody call. */
+/** `/web/{namespace}/{package}/{action}`: actions that their owners let anyone call. */
 final class WebActionsRoutes(call: WebCall):
   val route: Route =
     pathPrefix("web"):

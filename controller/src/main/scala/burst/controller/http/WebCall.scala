@@ -15,8 +15,8 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 
-/** A request to a web action, from whomever. It runs as its owner, of whom its requests have a share apart
-  * from his own.
+/** A request to a web action, from anyone. It runs as the action's owner, under limits separate from those of
+  * the owner's own requests.
   */
 final class WebCall(
     actions: Actions,
@@ -36,7 +36,7 @@ final class WebCall(
   private val misses = FailedLogins(settings.missesPerMinute, RateLimiter())
 
   /** @param more
-    *   arguments, and headers, that the path stands for
+    *   arguments and headers that the path stands for
     */
   def apply(path: WebPath, more: More = More()): Route =
     sandbox.directive(called(path, more))
@@ -62,7 +62,7 @@ final class WebCall(
   private def look(name: ActionName): Option[Found] =
     for
       owner <- namespaces.find(name.namespace) if owner.revoked.isEmpty
-      // Through a binding it would run with what its owner has told nobody but that package.
+      // Through a binding it would run with parameters that its owner shared with nobody but that package.
       action <- actions.find(name).toOption if action.target == name
       rules = WebRules.of(action) if rules.exported
     yield Found(owner.identity, action, rules)
@@ -88,7 +88,7 @@ final class WebCall(
   ): Either[ApiError, Unit] =
     val shown = headers(request, more).collect:
       case (name, value) if name.equalsIgnoreCase(WebAccess.Header) => value
-    // So that it can answer it: a browser has no credentials then.
+    // Lets the action answer a preflight request, for which a browser has no credentials.
     if request.method == HttpMethods.OPTIONS then Right(())
     else rules.access.problem(user.isDefined, shown).map(ApiError.Web(_)).toLeft(())
 
@@ -141,7 +141,7 @@ final class WebCall(
       .addHeader(activationId(id))
 
 object WebCall:
-  /** What a path says beside the action: arguments, and headers. */
+  /** What a path adds to the action: arguments and headers. */
   final case class More(
       arguments: Vector[(String, String)] = Vector.empty,
       headers: Vector[(String, String)] = Vector.empty
@@ -149,7 +149,7 @@ object WebCall:
     override def toString: String = s"More(${arguments.map(_(0))})"
 
   private final case class Found(owner: Identity, action: Action, rules: WebRules):
-    /** The owner, as far as strangers may use what is his. */
+    /** Returns the owner with the limits for requests of strangers. */
     def limited(settings: WebSettings): Identity = owner.copy(limits =
       owner.limits.copy(
         requestsPerMinute = settings.requestsPerMinute,
@@ -159,7 +159,9 @@ object WebCall:
 
   private def activationId(id: FlareId) = RawHeader(InvokeRoutes.IdHeader, id.value)
 
-  /** As they came, under those of the path; what the server added for itself is none of them. */
+  /** Returns the request's headers as they came, under those of the path, without those that the server
+    * itself added.
+    */
   private def headers(request: HttpRequest, more: More): Vector[(String, String)] =
     val own = more.headers.map((name, _) => name.toLowerCase(Locale.ROOT)).toSet
     request.headers

@@ -6,11 +6,11 @@ import org.apache.pekko.http.scaladsl.model.{HttpHeader, HttpMethod, HttpRequest
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.{extractRequest, mapResponse}
 
-/** Pages of any origin may call a web action, unless it says itself who may. */
+/** Lets pages of any origin call a web action, unless the action itself decides who may. */
 private[http] object WebCrossOrigin:
   val Methods: Seq[HttpMethod] = Seq(OPTIONS, GET, DELETE, POST, PUT, HEAD, PATCH)
 
-  /** The same of all that a route answers, so that a page's script also sees why it is refused. */
+  /** Adds the headers to every response of a route, so that a page's script also sees why it is refused. */
   val directive: Directive0 = extractRequest.flatMap(request => mapResponse(allow(request, _)))
 
   def allow(request: HttpRequest, response: HttpResponse): HttpResponse =
@@ -22,5 +22,5 @@ private[http] object WebCrossOrigin:
       `Access-Control-Allow-Methods`(Methods),
       `Access-Control-Allow-Headers`(asked)
     )
-    // A browser refuses what is said twice.
+    // A browser rejects a header that is present twice.
     response.mapHeaders(_ ++ allowed.filterNot(header => said(header.lowercaseName)))

@@ -4,7 +4,7 @@ import burst.controller.web.{WebExtension, WebProblem}
 import org.apache.pekko.http.scaladsl.model.StatusCode
 import org.apache.pekko.http.scaladsl.model.StatusCodes.*
 
-/** Errors as callers of web actions are told them. */
+/** The error messages for callers of web actions. */
 private[http] object WebErrors:
   def describe(problem: WebProblem): (StatusCode, String) = problem match
     case WebProblem.NoSuchAction =>

@@ -4,7 +4,7 @@ import burst.controller.web.FrontProxy
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.*
 
-/** Requests to namespaces' own hosts are those to their web actions. */
+/** Maps requests to namespaces' own hosts to their web actions. */
 private[http] object WebHosts:
   def below(domain: Option[String]): Directive0 = domain.fold(pass): name =>
     val proxy = FrontProxy(name)

@@ -8,7 +8,9 @@ import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.ExecutionContext
 
-/** What strangers may call: web actions, and the API gateway; and the calls by which its APIs are made. */
+/** Calls that strangers may make: web actions and the API gateway; and the calls that manage the gateway's
+  * APIs.
+  */
 final class WebRoutes(management: ApiManagementRoutes, actions: WebActionsRoutes, gateway: GatewayRoutes):
   val route: Route =
     concat(pathPrefix("api" / "v1")(concat(management.route, actions.route)), gateway.route)

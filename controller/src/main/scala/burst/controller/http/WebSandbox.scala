@@ -5,9 +5,9 @@ import org.apache.pekko.http.scaladsl.model.headers.RawHeader
 import org.apache.pekko.http.scaladsl.server.Directive0
 import org.apache.pekko.http.scaladsl.server.Directives.*
 
-/** Pages of users' have an origin of their own: at the API's host the browser is told so, or their scripts
-  * could do there whatever the credentials allow that it keeps for the API. What an action says itself cannot
-  * take that back: of several policies all hold.
+/** Gives users' pages an origin of their own: at the API's host a header tells the browser to do so, or their
+  * scripts could use any credentials that it keeps for the API. No header of an action can undo that: when
+  * there are several policies, all apply.
   */
 private[http] final class WebSandbox(domain: Option[String]):
   private val proxy = domain.map(FrontProxy(_))
@@ -18,7 +18,8 @@ private[http] final class WebSandbox(domain: Option[String]):
     if isOwn then pass else mapResponse(_.addHeader(WebSandbox.Header))
 
 private[http] object WebSandbox:
-  /** What they open of others' is not shut in, and what they open here says so itself. */
+  /** Pages of other hosts that they open are not sandboxed; those of this host carry this header themselves.
+    */
   val Header: RawHeader = RawHeader(
     "Content-Security-Policy",
     "sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads"

@@ -2,10 +2,10 @@ package burst.controller.http
 
 import com.typesafe.config.Config
 
-/** What strangers may have of the API: `burst.http.web`, and the bodies they send.
+/** How much of the API strangers may use: `burst.http.web`, and the limits on the bodies they send.
   *
   * @param domain
-  *   below which each namespace has a host of its own
+  *   the domain below which each namespace has a host of its own
   * @param gatewayUrl
   *   where clients reach the API gateway, if not where they reach this controller
   */

@@ -9,7 +9,7 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
-/** `burst.invokers`; what each key means stands in `scheduler.conf`. */
+/** `burst.invokers`; `scheduler.conf` explains each key. */
 final case class RegistrySettings(packageChunk: Int, forgetAfter: FiniteDuration)
 
 object RegistrySettings:
@@ -20,7 +20,7 @@ object RegistrySettings:
       config.getDuration("forget-after").toNanos.nanos
     )
 
-/** The controller's registry of invokers: who is there, and packages for who asks.
+/** The controller's registry of invokers: it keeps track of those that are up, and serves packages.
   *
   * ==An invoker's states==
   * {{{
@@ -30,17 +30,18 @@ object RegistrySettings:
   *                      └──┘ heartbeat; register again, same reference;
   *                           register by another reference: lost, then up
   * }}}
-  * A new reference means a new process: whatever ran under the old one is gone. That is told before the new
-  * one is offered, so that nothing new is taken for lost. Heartbeats of an invoker that is not registered are
-  * passed over: there is no way to reach it.
+  * A new reference means a new process: everything that ran under the old one is lost. The scheduler is
+  * notified of that before the new one, so that nothing new is taken as lost. Heartbeats of an invoker that
+  * is not registered are ignored: there is no way to reach it.
   *
-  * Silence is no loss here: an invoker of another process has a session, which knows when it counts as dead;
-  * one of this process is silent when all of the process stands still, and is there when that goes on.
+  * Silence is not a loss here: an invoker in another process has a session, which decides when it counts as
+  * dead; one in this process is silent only while the whole process is suspended, and is back when that
+  * resumes.
   */
 object InvokerRegistry:
   sealed trait Internal
 
-  /** The invoker is not there any more, though it has not said so itself. */
+  /** The invoker is lost, although it has not reported that itself. */
   final case class Lost(id: InvokerId, invoker: ActorRef[InvokerRequest], loss: InvokerLoss) extends Internal
   private[invokers] final case class LongGone(id: InvokerId) extends Internal
 

@@ -7,14 +7,14 @@ import org.slf4j.Logger
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Gives invokers packages in chunks, off the actor's thread. An invoker asks for the next chunk when it has
-  * the last, so that no more than one per transfer is ever in memory.
+/** Sends packages to invokers in chunks, outside the actor's thread. An invoker requests the next chunk when
+  * it has the last, so that no more than one per transfer is ever in memory.
   */
 final class PackageServer(source: PackageSource, chunk: Int, blocking: ExecutionContext, log: Logger):
 
-  /** Answers with the chunk from the offset asked for, empty at the end of the package. Where it cannot be
-    * read nothing is said: an invoker that hears nothing asks again, and one that heard that it is missing
-    * would not.
+  /** Answers with the chunk at the requested offset, empty at the end of the package. If it cannot be read
+    * there is no answer: an invoker that gets none asks again, whereas one that was told that the package is
+    * missing would not.
     */
   def serve(request: PackageRequest): Unit =
     import request.fetch

@@ -3,13 +3,13 @@ package burst.controller.json
 import java.io.OutputStream
 import java.util.Arrays
 
-/** Takes at most so many bytes, into an array that is made once. */
+/** Accepts at most `most` bytes, into an array that is allocated once. */
 private[json] final class BoundedBytes(most: Int) extends OutputStream:
   private val bytes = new Array[Byte](most)
   private var length = 0
   private var fits = true
 
-  /** What was written, unless it was too much. */
+  /** Returns what was written, unless it was too much. */
   def result: Option[Array[Byte]] =
     Option.when(fits)(if length == most then bytes else Arrays.copyOf(bytes, length))
 

@@ -5,24 +5,24 @@ import io.circe.{Json, JsonObject}
 import org.apache.pekko.util.ByteString
 import scala.collection.immutable.BitSet
 
-/** Members for objects that do not have them, encoded once for however many objects. */
+/** Members for objects that lack them, encoded once for any number of objects. */
 final class Defaults(members: Vector[(String, JsonText)]):
-  // Each with the comma behind it.
+  // Each with a trailing comma.
   private val encoded = members.map: (name, value) =>
     (ByteString(Json.fromString(name).noSpaces) ++ ByteString(":") ++ value.bytes ++ ByteString(",")).toArray
   private val indexes = members.iterator.map(_._1).zipWithIndex.toMap
 
   def isEmpty: Boolean = encoded.isEmpty
 
-  /** The index of the member of that name. */
+  /** Returns the index of the member with that name. */
   private[json] def indexOf(name: String): Option[Int] = indexes.get(name)
 
-  /** Bytes by which an object grows that has none of them. */
+  /** How many bytes an object grows by that has none of the members. */
   val length: Int = encoded.iterator.map(_.length).sum
 
-  /** An object with those before its own members whose indexes are not among `named`, in one array. */
+  /** Puts those members whose indexes are not in `named` before an object's own, in one array. */
   private[json] def under(text: JsonText, named: BitSet, empty: Boolean): Filled =
-    // Before the end of an empty object there is no comma: what follows is written over it.
+    // An empty object needs no comma before its end: the last one is overwritten.
     val more = length - named.iterator.map(encoded(_).length).sum - (if empty then 1 else 0)
     if named.size == encoded.size then Filled.asItIs(text)
     else
@@ -43,10 +43,10 @@ object Defaults:
   def of(parameters: JsonObject): Defaults =
     Defaults(parameters.toVector.map((name, value) => name -> JsonText.of(value)))
 
-/** An object with defaults under it, of which the length is known before it is made.
+/** An object with defaults under it, whose length is known before it is built.
   *
   * @param isNew
-  *   whether it is another text than that of the object
+  *   whether the text differs from that of the object
   */
 final class Filled private[json] (val length: Int, val isNew: Boolean, make: () => JsonText):
   def text: JsonText = make()

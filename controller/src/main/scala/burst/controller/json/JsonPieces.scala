@@ -17,18 +17,18 @@ import org.apache.pekko.util.ByteString
 import scala.collection.immutable.BitSet
 import scala.util.Using
 
-/** Takes JSON documents apart at their outermost level, without building what is inside: the pieces are parts
-  * of the same bytes. A document is read from its beginning to its end, so that pieces are JSON, too.
+/** Splits JSON documents at their outermost level, without building what is inside: the pieces are slices of
+  * the same bytes. A document is parsed to its end, so that the pieces are valid JSON, too.
   *
   * @param depth
-  *   levels of nesting
+  *   the most levels of nesting
   */
 final class JsonPieces(depth: Int):
   import JsonPieces.*
 
-  // A field's name is a stranger's word: it shall not stay among all strings of this process, nor, as each
-  // document has a factory of its own, be remembered for the next one. Without its table of names altogether
-  // the parser could not say at which byte it is.
+  // A field's name comes from a stranger: it must not stay among this process's interned strings, nor, as
+  // each document has a factory of its own, be remembered for the next one. The table of names itself is
+  // needed: without it the parser could not report its byte position.
   private val settings = JsonFactory
     .builder()
     .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
@@ -39,7 +39,7 @@ final class JsonPieces(depth: Int):
       ).maxStringLength(Int.MaxValue).maxNameLength(Int.MaxValue).build()
     )
 
-  /** The members of an object in their order, at most `most` of them. */
+  /** Returns the members of an object in their order, at most `most` of them. */
   def members(text: ByteString, most: Int): Either[Problem, Vector[(String, JsonText)]] =
     read(text, JsonToken.START_OBJECT): parser =>
       val found = Vector.newBuilder[(String, JsonText)]
@@ -51,7 +51,9 @@ final class JsonPieces(depth: Int):
         count += 1
       if count > most then Left(Problem.TooMany) else Right(found.result())
 
-  /** An object with those of `defaults` that it does not have itself. What is no object stays as it is. */
+  /** Returns an object with the `defaults` that it does not have itself. Anything but an object stays
+    * unchanged.
+    */
   def over(defaults: Defaults, text: JsonText): Filled =
     if defaults.isEmpty || first(text) != '{' then Filled.asItIs(text)
     else
@@ -66,7 +68,7 @@ final class JsonPieces(depth: Int):
         Right((found, empty))
       own.fold(_ => Filled.asItIs(text), (named, empty) => defaults.under(text, named, empty))
 
-  /** The elements of an array, at most `most` of them. */
+  /** Returns the elements of an array, at most `most` of them. */
   def elements(text: ByteString, most: Int): Either[Problem, Vector[JsonText]] =
     read(text, JsonToken.START_ARRAY): parser =>
       val found = Vector.newBuilder[JsonText]
@@ -76,7 +78,7 @@ final class JsonPieces(depth: Int):
         count += 1
       if count > most then Left(Problem.TooMany) else Right(found.result())
 
-  /** The bytes that a string in base64 stands for, at most `most`. */
+  /** Returns the bytes that a base64 string stands for, at most `most`. */
   def binary(text: JsonText, most: Int): Either[Problem, Array[Byte]] =
     val decoded = BoundedBytes((text.length.toLong * 3 / 4).min(most).toInt)
     val read = Using.resource(settings.build().createParser(text.bytes.asInputStream)): parser =>
@@ -86,9 +88,9 @@ final class JsonPieces(depth: Int):
       catch case _: JsonProcessingException | _: IllegalArgumentException => Left(Problem.Malformed)
     read.flatMap(_ => decoded.result.toRight(Problem.TooMany))
 
-  /** The text of a string in UTF-8, of at most `most` bytes. */
+  /** Returns the text of a string in UTF-8, at most `most` bytes. */
   def text(text: JsonText, most: Long): Either[Problem, Array[Byte]] =
-    // No string is longer than it is written.
+    // No string is longer than its encoded form.
     val written = BoundedBytes((text.length.toLong).min(most).toInt)
     val read = Using.resource(settings.build().createParser(text.bytes.asInputStream)): parser =>
       try
@@ -117,10 +119,10 @@ final class JsonPieces(depth: Int):
         Left(Problem.Repeated)
       case _: JsonProcessingException => Left(Problem.Malformed)
 
-  /** What the parser stands at, and moves to the end of. */
+  /** Returns the value at the parser's position, and moves the parser to its end. */
   private def piece(parser: JsonParser, bytes: ByteString): JsonText =
     val from = parser.currentTokenLocation.getByteOffset.toInt
-    // To tell a string's end the parser would decode it; passing over it, it only checks it.
+    // To find a string's end the parser would decode it; when it skips the string it only checks it.
     if parser.currentToken == JsonToken.VALUE_STRING then
       JsonText(bytes.slice(from, endOfString(bytes, from)))
     else
@@ -144,6 +146,8 @@ object JsonPieces:
 
   private val Base64 = Base64Variants.MIME_NO_LINEFEEDS.withPaddingAllowed()
 
-  /** Whether a document is an array, an object, or something else: its first character that is no space. */
+  /** Returns a document's first character that is not a space, which shows whether it is an array, an object,
+    * or something else.
+    */
   def first(text: JsonText): Char =
     text.bytes.iterator.map(byte => (byte & 0xff).toChar).find(!" \t\r\n".contains(_)).getOrElse(' ')

@@ -2,8 +2,6 @@ package burst.controller.limits
 
 import java.util.{LinkedHashMap, Map}
 
-/** A map of at most so many entries: what was not asked for for longest is forgotten. For one thread at a
-  * time.
-  */
+/** A map with a limited number of entries, which evicts the least recently used one. Not thread-safe. */
 final class LruCache[K, V](most: Int) extends LinkedHashMap[K, V](16, 0.75f, true):
   override protected def removeEldestEntry(eldest: Map.Entry[K, V]): Boolean = size > most

@@ -3,22 +3,22 @@ package burst.controller.limits
 import burst.protocol.Timestamp
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
-/** What there is of something in this minute already, how much there may be, and when the next one begins. */
+/** How many of something were used in this minute, how many are allowed, and when the next minute begins. */
 final case class MinuteUsed(count: Int, allowed: Int, retryAfter: FiniteDuration)
 
-/** So many of something in each minute of the calendar, for each namespace, as OpenWhisk counts. Of more than
-  * `most` namespaces those are forgotten that were not asked for for longest.
+/** Limits how many of something each namespace may use per calendar minute, as OpenWhisk counts. Of more than
+  * `most` namespaces the least recently used ones are forgotten.
   */
 final class MinuteCounts(clock: () => Timestamp = () => Timestamp.now(), most: Int = 100_000):
   import MinuteCounts.*
 
   private val counts = LruCache[String, Count](most)
 
-  /** Takes one off, or says why there is none. */
+  /** Takes one, or returns why there is none left. */
   def take(namespace: String, allowed: Int): Either[MinuteUsed, Unit] = synchronized:
     val now = clock().millis
     val count = counts.computeIfAbsent(namespace, _ => Count(0, 0))
-    // Also when the clock was set back.
+    // Also if the clock was set back.
     if count.minute != now / Minute then
       count.minute = now / Minute
       count.taken = 0
@@ -32,7 +32,7 @@ final class MinuteCounts(clock: () => Timestamp = () => Timestamp.now(), most: I
         retryAfter = (Minute - now % Minute).ceilDiv(1000).seconds
       ))
 
-  /** Puts one back that came to nothing; of a minute that is over nothing is left. */
+  /** Returns one that was not used after all; has no effect once its minute is over. */
   def giveBack(namespace: String): Unit = synchronized:
     Option(counts.get(namespace))
       .filter(_.minute == clock().millis / Minute)

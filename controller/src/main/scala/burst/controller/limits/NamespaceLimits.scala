@@ -3,10 +3,10 @@ package burst.controller.limits
 import io.circe.Codec
 import scala.deriving.Mirror
 
-/** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
-  * packages, parameters and variables, `storedBytes` those of all its flares' results and logs, beyond which
-  * its oldest go; `invocationsPerMinute` and `firesPerMinute` in minutes of the calendar; `egress` whether
-  * its packs may reach the internet.
+/** The limits of a namespace. `memory` is in MiB per worker; `definitionBytes` covers the packages,
+  * parameters and variables of all its definitions, `storedBytes` the results and logs of all its flares,
+  * beyond which its oldest are deleted; `invocationsPerMinute` and `firesPerMinute` count by calendar minute;
+  * `egress` is whether its packs may reach the internet.
   */
 final case class NamespaceLimits(
     burstSize: Int,
@@ -25,8 +25,8 @@ final case class NamespaceLimits(
     egress: Boolean
 )
 
-/** The limits a namespace has of its own. For all others the configured ones hold, also when they change;
-  * invocations and fires have what is said of flares.
+/** A namespace's own limits. For all others the configured ones apply, even when they change; invocations and
+  * fires default to the limit of flares.
   */
 final case class OwnLimits(
     burstSize: Option[Int] = None,
@@ -45,7 +45,7 @@ final case class OwnLimits(
     egress: Option[Boolean] = None
 ) derives Codec.AsObject:
 
-  /** Those of `others` where it has none itself. */
+  /** These limits, with those that are absent taken from `others`. */
   def or(others: OwnLimits): OwnLimits =
     val either = productIterator.zip(others.productIterator).map:
       case (None, other) => other

@@ -3,7 +3,7 @@ package burst.controller.limits
 import com.typesafe.config.Config
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
-/** `burst.limits`: what the platform allows at all, and namespaces that have no limits of their own. */
+/** `burst.limits`: the limits of the whole platform, and of namespaces that have none of their own. */
 final case class PlatformLimits(
     namespace: NamespaceLimits,
     timeout: FiniteDuration,
@@ -14,7 +14,7 @@ final case class PlatformLimits(
     packages: PackageLimits
 )
 
-/** Limits for what a package may unpack to; its executable is held while it is looked at. */
+/** Limits for an unpacked package; its executable is held in memory while it is checked. */
 final case class PackageLimits(entries: Int, unpackedBytes: Long, executableBytes: Long)
 
 object PlatformLimits:

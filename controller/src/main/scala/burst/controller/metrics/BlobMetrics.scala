@@ -12,12 +12,12 @@ final class BlobMetrics(registry: MetricsRegistry):
 
   private val seconds = registry.histogram(
     "burst_blob_seconds",
-    "Calls to the directory or the bucket of packages and of large parts of flares.",
+    "Calls to the directory or bucket that holds packages and large parts of flares.",
     Seconds.Short,
     "operation"
   )
   private val failures =
-    registry.counter("burst_blob_failures", "Calls to it that failed.", "operation")
+    registry.counter("burst_blob_failures", "Failed calls to the blob store.", "operation")
 
   val put: Operation = operation("put")
   val read: Operation = operation("read")
@@ -31,7 +31,7 @@ object BlobMetrics:
     def apply[A](work: => A): A =
       try seconds.timing(work)
       catch
-        // It says that something is not there.
+        // It only reports that something is missing.
         case absent: NoSuchFileException => throw absent
         case NonFatal(failure) =>
           failures.inc()

@@ -2,14 +2,14 @@ package burst.controller.metrics
 
 import java.util.concurrent.ConcurrentHashMap
 
-/** What is kept for each value of a label, of the first `limit` values that come; all others share what is
-  * kept for `other`. So whoever can make up values cannot make time series.
+/** A record for each value of a label, for the first `limit` values; all others share the record of `other`.
+  * So clients that can make up values cannot create time series.
   */
 private[metrics] final class BoundedLabels[A](limit: Int, make: String => A):
   private val known = ConcurrentHashMap[String, A]()
   private lazy val rest = make(BoundedLabels.Other)
 
-  /** Takes no lock, but for a value that is new while there is room. */
+  /** Takes no lock, except for a new value while there is room. */
   def apply(value: String): A =
     Option(known.get(value)).getOrElse:
       if value == BoundedLabels.Other || known.size >= limit then rest else learn(value)

@@ -8,24 +8,24 @@ import java.sql.SQLException
 import java.util.concurrent.CopyOnWriteArrayList
 import scala.util.control.NonFatal
 
-/** How a database does: what waits for its connections, how long it takes, what fails. */
+/** Metrics of a database: waits for its connections, the time it takes, and failures. */
 final class DatabaseMetrics(registry: MetricsRegistry):
   import DatabaseMetrics.Access
 
   private val waits = registry.histogram(
     "burst_database_wait_seconds",
-    "Waiting for a connection to the database.",
+    "Time spent waiting for a database connection.",
     Seconds.Short,
     "access"
   )
   private val work = registry.histogram(
     "burst_database_seconds",
-    "Reading, or a transaction that writes, with its connection.",
+    "Time of a read or a write transaction, once it has a connection.",
     Seconds.Short,
     "access"
   )
   private val failures =
-    registry.counter("burst_database_failures", "What the database, or the way to it, failed in.", "access")
+    registry.counter("burst_database_failures", "Failed database accesses, lost connections included.", "access")
   private val pools = CopyOnWriteArrayList[HikariDataSource]()
 
   registry.readGauge("burst_database_connections", "Connections to the database.", "pool", "state"):
@@ -34,7 +34,7 @@ final class DatabaseMetrics(registry: MetricsRegistry):
         Option(pool.getHikariPoolMXBean).foreach: now =>
           callback.call(now.getActiveConnections, pool.getPoolName, "active")
           callback.call(now.getIdleConnections, pool.getPoolName, "idle")
-  registry.readGauge("burst_database_waiting", "Who waits for a connection to the database.", "pool"):
+  registry.readGauge("burst_database_waiting", "Callers that wait for a database connection.", "pool"):
     callback =>
       pools.forEach: pool =>
         Option(pool.getHikariPoolMXBean).foreach: now =>
@@ -54,13 +54,14 @@ object DatabaseMetrics:
       work: DistributionDataPoint,
       failures: CounterDataPoint
   ):
-    /** Who asks for a connection. */
+    /** Measures the wait for a connection. */
     def waiting[A](get: => A): A = waits.timing(get)
 
-    /** Who has one. */
+    /** Measures the work with a connection. */
     def working[A](statements: => A): A = work.timing(statements)
 
-    /** All of it. What a store says against a request is no failure of the database's. */
+    /** Counts failures of the whole access. A store's refusal of a request is not a failure of the database.
+      */
     def counted[A](all: => A): A =
       try all
       catch

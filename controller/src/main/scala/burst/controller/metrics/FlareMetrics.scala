@@ -8,33 +8,33 @@ import io.circe.syntax.*
 import io.prometheus.metrics.core.datapoints.{CounterDataPoint, DistributionDataPoint}
 import scala.concurrent.duration.{Duration, FiniteDuration, SECONDS}
 
-/** Where the time of flares goes, and how they end; told by namespace and definition where the settings want
-  * it, of so many at most.
+/** Where the time of flares goes, and how they end; by namespace and definition if the settings say so, up to
+  * the limits there.
   */
 final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
   import FlareMetrics.*
 
   private val names = if settings.byNamespace then Seq("namespace", "definition") else Seq.empty
   private val queue =
-    registry.histogram("burst_flare_queue_seconds", "Waiting for slots.", Seconds.Long, names*)
+    registry.histogram("burst_flare_queue_seconds", "Time that flares wait for slots.", Seconds.Long, names*)
   private val placement = registry.histogram(
     "burst_flare_placement_seconds",
-    "From slots to asking for packs: the record is stored, inputs are read.",
+    "Time from reserved slots to the request for packs: storing the record, reading inputs.",
     Seconds.Short,
     names*
   )
   private val start = registry.histogram(
     "burst_flare_start_seconds",
-    "Until all packs are ready, by how the slowest kind of them came up.",
+    "Time until all packs are ready, by the slowest kind of start.",
     Seconds.Short,
     names :+ "start"*
   )
   private val run =
-    registry.histogram("burst_flare_run_seconds", "From all packs ready to the end.", Seconds.Long, names*)
+    registry.histogram("burst_flare_run_seconds", "Time from all packs ready to the flare's end.", Seconds.Long, names*)
   private val results =
-    registry.counter("burst_flare_results", "Flares that have ended, by how.", names :+ "result"*)
+    registry.counter("burst_flare_results", "Ended flares, by result.", names :+ "result"*)
   private val failures =
-    val counter = registry.counter("burst_flare_failures", "Flares that have not ended well, by why.", "kind")
+    val counter = registry.counter("burst_flare_failures", "Unsuccessful flares, by kind of failure.", "kind")
     FailureKind.values.map(kind => kind -> counter.labelValues(label(kind))).toMap
 
   private val all = Option.when(!settings.byNamespace)(figures(Seq.empty))
@@ -45,7 +45,7 @@ final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
       BoundedLabels(definitions, definition => figures(Seq(namespace, definition)))
   )
 
-  /** To be kept by whatever counts for a flare. */
+  /** The metrics for flares of a definition. Callers that count for a flare should keep the reference. */
   def of(definition: DefinitionRef): FlareFigures =
     all.getOrElse(namespaces(definition.namespace)(definition.name))
 
@@ -61,10 +61,10 @@ final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
   )
 
 object FlareMetrics:
-  /** As the API has it. */
+  /** A value's name in the API. */
   private def label[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")
 
-/** What is counted of the flares of a definition. */
+/** The metrics of a definition's flares. */
 final class FlareFigures private[metrics] (
     queue: DistributionDataPoint,
     placement: DistributionDataPoint,
@@ -77,11 +77,11 @@ final class FlareFigures private[metrics] (
   def placed(time: FiniteDuration): Unit = placement.observe(seconds(time))
   def started(kind: PackStart, time: FiniteDuration): Unit = starts(kind).observe(seconds(time))
 
-  /** How it ended, and how long it ran if it did. */
+  /** Counts how a flare ended, and how long it ran if it did. */
   def ended(state: FlareState, error: Option[Failure], ran: Option[FiniteDuration]): Unit =
     ran.foreach(time => run.observe(seconds(time)))
     results.get(state).foreach(_.inc())
     error.foreach(failure => failures(failure.kind).inc())
 
-  /** Somebody may have set a clock meanwhile. */
+  /** The clock may have been set in between. */
   private def seconds(time: FiniteDuration): Double = time.max(Duration.Zero).toUnit(SECONDS)

@@ -2,13 +2,13 @@ package burst.controller.metrics
 
 import com.typesafe.config.Config
 
-/** `burst.metrics`: whether what is known of flares is told by namespace and definition, of how many
-  * namespaces, and of how many definitions of each.
+/** `burst.metrics`: whether the metrics of flares are labelled by namespace and definition, for how many
+  * namespaces, and for how many definitions of each.
   */
 final case class MetricsSettings(byNamespace: Boolean, namespaces: Int, definitions: Int)
 
 object MetricsSettings:
-  /** As the settings are by default: nothing by namespace. */
+  /** The default settings: no labels by namespace. */
   val Plain: MetricsSettings = MetricsSettings(byNamespace = false, namespaces = 0, definitions = 0)
 
   def from(root: Config): MetricsSettings =

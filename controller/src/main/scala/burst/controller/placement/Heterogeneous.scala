@@ -1,6 +1,6 @@
 package burst.controller.placement
 
-/** The largest pack each machine can take, and so the fewest packs there can be. `granularity` is not used:
+/** The largest pack each machine can take, and so the fewest packs possible. `granularity` is not used: the
   * machines decide.
   */
 object Heterogeneous extends PlacementPolicy:

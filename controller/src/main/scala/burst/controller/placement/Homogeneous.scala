@@ -1,12 +1,12 @@
 package burst.controller.placement
 
-/** Packs of exactly `g` workers, the last one smaller where `g` does not divide `n`; as many containers per
-  * machine as fit. For comparisons and for functions whose packs must be alike.
+/** Packs of exactly `g` workers, the last one smaller if `g` does not divide `n`; as many containers per
+  * machine as fit. For comparisons and for functions that need packs of equal size.
   *
   * ==Without `g`==
-  * The size that costs least of those that can be placed now: [[PackCosts]] adds up the time until the last
-  * container runs and the slots left over on machines that are broken into. Among equals the fewest packs,
-  * then the most even ones. By the default costs (a start 100 ms, a slot left over 5 ms):
+  * The cheapest size of those that can be placed now: [[PackCosts]] adds up the time until the last container
+  * runs and the slots left over on machines that are only partly filled. Among equals the fewest packs, then
+  * the most even ones. With the default costs (a start 100 ms, a slot left over 5 ms):
   *
   * | free         | n  | g  | packs         | starts in a row | left over | cost   |                   |
   * |:-------------|:---|:---|:--------------|:----------------|:----------|:-------|:------------------|
@@ -29,7 +29,7 @@ final class Homogeneous(default: DefaultGranularity) extends PlacementPolicy:
   private def ofUnit(cluster: ClusterView, size: Int, g: Int): Option[Plan] =
     UnitAllocation.allocate(cluster.machines, size, g).map(split(_, g))
 
-  /** Sizes are tried from the largest down, until the starts alone would cost more than what was found. */
+  /** Tries sizes from the largest down, until the starts alone would cost more than the best plan so far. */
   private def cheapest(cluster: ClusterView, size: Int, costs: PackCosts): Option[Plan] =
     val order = UnitAllocation.ordered(cluster.machines)
     var best = Option.empty[(Vector[Share], (Long, Int, Int))]
@@ -48,7 +48,7 @@ final class Homogeneous(default: DefaultGranularity) extends PlacementPolicy:
   private def ceilDiv(a: Int, b: Int) = (a + b - 1) / b
 
   /** Splits every machine's share into its units. The short unit, if any, becomes the last pack, so that all
-    * others are alike.
+    * others are equal.
     */
   private def split(shares: Vector[Share], g: Int): Plan =
     val builder = Plan.Builder()

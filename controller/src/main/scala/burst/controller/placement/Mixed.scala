@@ -1,8 +1,8 @@
 package burst.controller.placement
 
-/** Packs of `g`, those landing on one machine merged into one container: locality of the largest packs, while
-  * `g` keeps the pieces a machine takes regular (a leftover smaller than `g` is not used, so that a flare is
-  * not frayed over many machines with a worker or two on each). The default.
+/** Packs of `g`, those on one machine merged into one container. This has the locality of the largest packs,
+  * while `g` keeps the shares of machines regular: a leftover smaller than `g` is not used, so that a flare
+  * is not scattered over many machines with a worker or two on each. The default.
   */
 final class Mixed(default: DefaultGranularity) extends PlacementPolicy:
   def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan] =

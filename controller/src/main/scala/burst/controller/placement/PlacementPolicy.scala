@@ -2,8 +2,8 @@ package burst.controller.placement
 
 import burst.controller.definition.Packing
 
-/** Decides where the workers of a flare go: cluster state and request in, plan or typed reason out, nothing
-  * else read or changed.
+/** Decides where the workers of a flare run: cluster state and request in, plan or typed reason out; nothing
+  * else is read or changed.
   *
   * ==Common ground==
   * Workers are placed in ''units'' of `g`; when `g` does not divide `n` the last unit is smaller (`n = 10`,
@@ -18,13 +18,13 @@ import burst.controller.definition.Packing
   * | [[Heterogeneous]] | one worker              | one per machine               | 9 on the first; 1 on the third      |
   *
   * ==When `g` is not given==
-  * It is the platform's choice, [[DefaultGranularity]]: a fixed number, or (the default) what costs least.
-  * The units that `Mixed` puts on a machine are one container whatever they are, so that small ones cost no
-  * start; single workers fit everywhere and leave the least over. So it takes whatever is free on a machine
-  * as one pack, like `Heterogeneous`. `Homogeneous` has to choose, see there.
+  * The platform chooses ([[DefaultGranularity]]): a fixed number, or (the default) whatever costs least. The
+  * units that `Mixed` puts on a machine share one container whatever their size, so that small ones cost no
+  * extra start; single workers fit everywhere and leave the least over. So it takes whatever is free on a
+  * machine as one pack, like `Heterogeneous`. `Homogeneous` has to choose; see there.
   */
 trait PlacementPolicy:
-  /** A plan for `size` workers (at least 1), or why there is none. */
+  /** Returns a plan for `size` workers (at least 1), or why there is none. */
   def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan]
 
 object PlacementPolicy:

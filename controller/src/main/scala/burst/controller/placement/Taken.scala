@@ -1,13 +1,13 @@
 package burst.controller.placement
 
-/** What packs hold of a location: slots, MiB of memory for their workers, and their number. */
+/** What packs hold on a location: slots, MiB of memory for their workers, and their number. */
 final case class Taken(slots: Int, memory: Long, packs: Int):
   def +(other: Taken): Taken =
     Taken(slots = slots + other.slots, memory = memory + other.memory, packs = packs + other.packs)
   def -(other: Taken): Taken =
     Taken(slots = slots - other.slots, memory = memory - other.memory, packs = packs - other.packs)
 
-  /** All the memory, where each pack takes so much beside its workers'. */
+  /** All the memory, if each pack takes `packMemory` in addition to its workers'. */
   def all(packMemory: Int): Long = memory + packs.toLong * packMemory
 
 object Taken:

@@ -2,25 +2,25 @@ package burst.controller.placement
 
 import burst.protocol.InvokerId
 
-/** The workers one machine takes of a flare, and the slots it has left then. */
+/** The workers of a flare on one machine, and the slots it then has left. */
 final case class Share(invoker: InvokerId, workers: Int, left: Int, node: Option[String] = None)
 
-/** Which machines take the units of a flare. The one algorithm under all placement policies.
+/** Chooses the machines for the units of a flare: the algorithm of all placement policies.
   *
   * `n` workers are `q` units of `g` and, when `g` does not divide `n`, a last one of `r = n mod g`.
   *
   * ==Aims, in this order==
   *   1. fewest machines (with `Mixed` and `Heterogeneous`: fewest packs);
   *   1. fewest remote pairs of workers: machines as unevenly filled as possible, the largest first;
-  *   1. warm packs: a start there takes a small part of the time of one elsewhere;
+  *   1. warm packs: a start there takes a fraction of the time of one elsewhere;
   *   1. least fragmentation: the rest goes to the tightest machine that can take it, so that large free
-  *      machines stay whole for flares to come.
+  *      machines stay whole for later flares.
   *
   * ==Algorithm==
   *   1. Sort the machines by free slots, most first (among equals the warm ones, then by id: the outcome does
   *      not depend on the order of registration).
-  *   1. Going through them, if any machine not yet used can take ''everything'' that is left, a warm one that
-  *      can takes it, else any; among those the one with the fewest free slots (best fit): done.
+  *   1. Going through them, if any machine not yet used can take ''everything'' that is left, it goes to a
+  *      warm one if one can, else to any; among those to the one with the fewest free slots (best fit): done.
   *   1. Otherwise the next machine takes all the whole units it can, and the short unit too if the slots left
   *      over hold it.
   *
@@ -49,7 +49,7 @@ object UnitAllocation:
   def allocate(machines: Vector[Machine], n: Int, g: Int): Option[Vector[Share]] =
     allocateOrdered(ordered(machines), n, g)
 
-  /** The machines as they are gone through; sorted once where several units are tried. */
+  /** The machines in the order in which they are tried; sorted only once if several units are tried. */
   def ordered(machines: Vector[Machine]): Vector[Machine] = machines.filter(_.free > 0).sortWith(before)
 
   def allocateOrdered(order: Vector[Machine], n: Int, g: Int): Option[Vector[Share]] =
@@ -69,10 +69,10 @@ object UnitAllocation:
         next += 1
     Option.when(left == 0)(shares.result())
 
-  /** How many workers the machines could hold with units of `g`, were there no end of them. */
+  /** How many workers the machines could hold with units of `g`, given an unlimited number of workers. */
   def capacity(machines: Vector[Machine], g: Int): Int = machines.iterator.map(m => m.free / g * g).sum
 
-  /** Tells "not now" from "never" once there was no plan. */
+  /** Distinguishes "not now" from "never" when there was no plan. */
   def refusal(cluster: ClusterView, n: Int, g: Int): NoPlacement =
     if allocate(cluster.emptied.machines, n, g).isDefined then NoPlacement.NotNow(cluster.freeSlots)
     else
@@ -89,7 +89,7 @@ object UnitAllocation:
     else if a.id != b.id then Ordering[InvokerId].lt(a.id, b.id)
     else Ordering[Option[String]].lt(a.node, b.node)
 
-  /** Whole units out of `free` slots, and the short unit where the leftover holds it. Called only while
+  /** The whole units that fit `free` slots, and the short unit if it fits the leftover. Called only while
     * `free < left`.
     */
   private def take(free: Int, left: Int, g: Int): Int =

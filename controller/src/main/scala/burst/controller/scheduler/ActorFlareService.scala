@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 
-/** [[FlareService]] by asking the scheduler; what has ended is read from the store. */
+/** [[FlareService]] that asks the scheduler; ended flares are read from the store. */
 final class ActorFlareService(
     scheduler: ActorRef[GangScheduler.Request],
     store: FlareStore,
@@ -24,11 +24,11 @@ final class ActorFlareService(
     extends FlareService:
   import GangScheduler.*
 
-  // who looks at a flare is not kept waiting for what is only shown beside it
+  // a caller that looks at a flare does not wait long for what is only shown beside it
   private val EstimateTimeout = 1.second
 
-  // how long one that was asked for a flare's end is counted on, and what goes by before one who knows nothing of it,
-  // or a store that failed, is asked again
+  // how long a scheduler that was asked for a flare's end may take to answer, and the pause before the next
+  // attempt when it does not know the flare, or when the store failed
   private val AwaitTimeout = 5.seconds
   private val AwaitPause = 200.millis
 
@@ -38,8 +38,8 @@ final class ActorFlareService(
   private val submitting =
     Submitting(scheduler, settings.askTimeout, settings.storeDeadline, host, stored)
 
-  /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
-    * revoked as well meanwhile, the flare is ended after all.
+  /** The scheduler's list of revoked namespaces may predate the namespace's new key. If that key is revoked
+    * in the meantime as well, the flare is ended after all.
     */
   private def refusedAsRevoked(request: FlareRequest): Future[Either[Refusal, FlareView]] =
     val namespace = request.definition.namespace
@@ -60,9 +60,9 @@ final class ActorFlareService(
       .of(request.definition.namespace)
       .flatMap(submitting(request, _))
       .flatMap {
-        // From another controller comes no more than a summary.
+        // Another controller sends only a summary.
         case Submitted.Accepted(flare, results) if flare.state.isFinal && flare.workers.isEmpty =>
-          // Who cannot read it now goes on waiting for it.
+          // If the flare cannot be read now, the caller keeps waiting for it.
           val whole = stored(flare.id).recover(_ => None)
           whole.map(found =>
             Right(FlareView(found.getOrElse(flare.copy(state = FlareState.Running)), results))
@@ -73,8 +73,8 @@ final class ActorFlareService(
         case Submitted.NotStored(operation, cause) => Future.failed(StoreException(operation, cause))
       }
 
-  /** Asked again and again: who was asked may be no more, and another controller have the scheduler; the
-    * store may fail for a while.
+  /** Asks repeatedly: the scheduler that was asked may have ended, with another controller in charge now, and
+    * the store may fail for a while.
     */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]] =
     awaiting(id, limit, hasFailed = false)
@@ -92,17 +92,17 @@ final class ActorFlareService(
           lookedFor(id, hasFailed).flatMap: found =>
             val goesOn = found match
               case Left(_) => true
-              // One that is not stored yet goes on.
+              // A flare that is not stored yet is still active.
               case Right(None) => answer.isEmpty
               case Right(Some(flare)) => !flare.state.isFinal
-            // A store that fails may take its time.
+            // A failing store may take its time.
             val left = (if answer.isEmpty then limit - patience else limit).min(end.timeLeft)
             if goesOn && left > AwaitPause then
               after(AwaitPause)(awaiting(id, left - AwaitPause, hasFailed || found.isLeft))
             else Future.successful(found.toOption.flatten.map(FlareView(_)))
       }
 
-  /** The flare, or why the store does not tell; that is logged once in a wait. */
+  /** The flare, or why the store cannot return it; that is logged once per wait. */
   private def lookedFor(id: FlareId, hasFailed: Boolean): Future[Either[StoreException, Option[Flare]]] =
     stored(id).map(Right(_)).recover { case failure: StoreException =>
       if !hasFailed then

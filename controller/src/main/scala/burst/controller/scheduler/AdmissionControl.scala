@@ -4,11 +4,11 @@ import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.placement.{ClusterView, NoPlacement}
 import burst.protocol.{FlareId, Timestamp}
 
-/** What is checked before a flare is accepted, and what an accepted one looks like. Pure. */
+/** Checks before a flare is accepted, and the initial state of an accepted one. Pure. */
 object AdmissionControl:
 
-  /** Why a flare can never run on the cluster as it is, if so. `slotLimit` is its namespace's; where the
-    * cluster may come to have up to `most` slots, what is too large for it now waits.
+  /** Returns why a flare can never run on the cluster in its present size, if so. `slotLimit` is its
+    * namespace's; if the cluster can grow to `most` slots, flares that are too large for it now wait.
     */
   def refusal(
       round: SchedulingRound,
@@ -39,8 +39,9 @@ object AdmissionControl:
     Option.when(request.size > slotLimit):
       Refusal.OverLimit("concurrent slots", request.size, slotLimit)
 
-  /** Why a flare that must wait cannot, once it stands in the queue. A part of a sequence can: the whole was
-    * accepted. Nor is it in the way of others: how many sequences go on has a limit of its own.
+  /** Returns why a flare cannot wait, once it is in the queue. Parts of sequences always can: the whole
+    * sequence was accepted, and as the number of active sequences has a limit of its own, they are not in the
+    * way of others.
     */
   def overflow(queue: FlareQueue, request: FlareRequest, settings: SchedulerSettings): Option[Refusal] =
     val tenant = request.definition.namespace
@@ -50,7 +51,7 @@ object AdmissionControl:
       Some(Refusal.QueueFull(settings.namespaceQueueLimit))
     else None
 
-  /** A flare as it begins, by the `id` that whoever asks for it may have chosen. */
+  /** Creates the flare in its initial state, under the `id` that the submitter may have chosen. */
   def accept(request: FlareRequest, now: Timestamp, id: Option[FlareId] = None): Flare = Flare(
     id.getOrElse(FlareId.random()),
     request,

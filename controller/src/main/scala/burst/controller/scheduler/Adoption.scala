@@ -4,8 +4,8 @@ import burst.controller.flare.Flare
 import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
 
-/** What another scheduler had placed, until it is known what is left of it: the machines that have packs of
-  * it say so, or are lost. Belongs to the scheduler's actor.
+/** The flares that another scheduler had placed, until it is known what is left of them: the machines that
+  * have packs of them report so, or are lost. Belongs to the scheduler's actor.
   */
 private[scheduler] final class Adoption(
     state: SchedulerState,
@@ -13,20 +13,20 @@ private[scheduler] final class Adoption(
     groups: GroupTurns,
     invokers: InvokerDirectory
 ):
-  /** The attempts that the flares were at. */
+  /** The current attempts of the flares. */
   private var adopted = Map.empty[FlareId, Int]
 
-  /** The machines that have not said what they have. */
+  /** The machines that have not reported what they have. */
   private var awaited = Set.empty[InvokerId]
 
   def isAwaiting: Boolean = awaited.nonEmpty
 
-  /** Of the machines that have not said it, those that are not there. One that is up has yet to say, or its
+  /** The missing machines among those that have not reported. A machine that is up will still report, or its
     * session ends.
     */
   def missing: Set[InvokerId] = awaited.filterNot(id => state.machine(id).exists(_.up))
 
-  /** The slots of a group's flare are the group's. */
+  /** Adopts a flare. The slots of a group's flare are held by the group. */
   def adopt(flare: Flare): Unit =
     if flare.request.memberOf.isEmpty then state.adopt(flare)
     adopted = adopted.updated(flare.id, flare.attempt)
@@ -37,7 +37,7 @@ private[scheduler] final class Adoption(
       attempt <- adopted.get(group)
     do groups.adopt(AttemptId(group, attempt), flare.id)
 
-  /** Tells each flare that was adopted there which of its packs are left; packs of no flare end. */
+  /** Notifies each flare adopted on that machine which of its packs are left; packs of no flare are ended. */
   def held(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds): Unit =
     awaited -= id
     val (own, strange) = holds.packs.partition(pack => adopted.get(pack.flareId).contains(pack.attempt))
@@ -51,7 +51,7 @@ private[scheduler] final class Adoption(
     val failure =
       Failure(FailureKind.ControllerRestarted, "the flare has ended", operation = Some(Operation.Work))
     strange.foreach: pack =>
-      // of a flare that is at another attempt all packs of this one have ended
+      // if the flare is at another attempt, all packs of this one have ended
       if !flares.contains(pack.flareId) then invokers.abort(id, pack.flareId, pack.pack, failure)
       invokers.over(id, AttemptId(pack.flareId, pack.attempt), pack.pack)
 

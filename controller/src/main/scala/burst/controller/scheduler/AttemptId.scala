@@ -2,5 +2,5 @@ package burst.controller.scheduler
 
 import burst.protocol.FlareId
 
-/** One try of one flare: by it slots are held. */
+/** One attempt of a flare; slots are held under this id. */
 final case class AttemptId(flare: FlareId, attempt: Int)

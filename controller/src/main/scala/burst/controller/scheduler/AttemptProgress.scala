@@ -17,12 +17,12 @@ import burst.protocol.JsonText
 import org.apache.pekko.util.ByteString
 import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackEvent, PackReport, Timestamp}
 
-/** How far a pack is, as its reports tell. */
+/** The stage of a pack, according to its reports. */
 enum PackStage:
   case Preparing, Ready, Ended
 
-/** What a report, or the loss of an invoker, brought. `failures` stand in the order they happened; `shrunk`
-  * is what packs that go on still need.
+/** The effects of a report, or of the loss of an invoker. `failures` are in the order they happened; `shrunk`
+  * is how many slots the packs that are still open need.
   */
 final case class Absorbed(
     progress: AttemptProgress,
@@ -35,14 +35,15 @@ final case class Absorbed(
     shrunk: Vector[(Int, Int)] = Vector.empty
 )
 
-/** One attempt of a flare as its packs' reports tell it: pure bookkeeping, decisions are
-  * [[FlareLifecycle]]'s. Reports of packs that have ended, second reports of the same thing and reports about
-  * workers a pack does not have change nothing.
+/** One attempt of a flare according to its packs' reports: pure bookkeeping; [[FlareLifecycle]] makes the
+  * decisions. Reports of packs that have ended, second reports of the same thing and reports about workers a
+  * pack does not have change nothing.
   *
-  * `received` is how many bytes have come of the outputs that are kept apart, by worker, and `stored` how
-  * many of all outputs; `marks` counts workers' phases; `errors` are what packs ended with of their own
-  * accord, for those of their workers that never reported; `ready` counts the packs that ever were, `open`
-  * those that have not ended. `begins` once a program was about to begin, until it is known that it did not.
+  * `received` is how many bytes of out-of-line outputs have arrived, by worker, and `stored` how many of all
+  * outputs; `marks` counts workers' phases; `errors` are what packs ended with of their own accord, and hold
+  * for those of their workers that never reported; `ready` counts the packs that were ever ready, `open`
+  * those that have not ended. `begins` is true once a program was about to begin, until it is known that it
+  * did not.
   */
 final case class AttemptProgress(
     plan: Plan,
@@ -64,12 +65,12 @@ final case class AttemptProgress(
   def unresolved: Iterator[WorkerRecord] = workers.iterator.filterNot(_.state.isFinal)
   def invokerOf(worker: WorkerRecord): Option[InvokerId] = worker.pack.map(plan.packs(_).invoker)
 
-  /** The first pack that keeps the others waiting for the start. */
+  /** The first pack whose start the others are waiting for. */
   def firstUnready: Option[PackPlacement] =
     plan.packs.find(p => stages(p.pack) == PackStage.Preparing)
 
-  /** Takes in a report. With a `cause` the packs were told to end: what a pack then ends with is a
-    * consequence and no error of its own.
+  /** Processes a report. If there is a `cause`, the packs were told to end: an error that a pack then ends
+    * with is a consequence and not a cause of its own.
     */
   def absorb(report: PackReport, cause: Option[Cause]): Absorbed =
     if !plan.packs.lift(report.pack).exists(_.invoker == report.invoker) then Absorbed(this)
@@ -81,7 +82,7 @@ final case class AttemptProgress(
       val goesOn = all.progress.stages(report.pack) != PackStage.Ended
       all.copy(shrunk = report.slots.filter(_ => goesOn).map(report.pack -> _).toVector)
 
-  /** Every pack on that machine has ended, whatever it was at. */
+  /** Records that every pack on that machine has ended, whatever its stage. */
   def invokerLost(invoker: InvokerId, loss: InvokerLoss): Absorbed =
     plan.packs.filter(p => p.invoker == invoker && stages(p.pack) != PackStage.Ended).foldLeft(Absorbed(
       this
@@ -97,18 +98,18 @@ final case class AttemptProgress(
         so.progress.packEnded(so, placement.pack, Some(failure))
     }
 
-  /** An invoker does not have these packs that another scheduler asked it for. One of which all is known has
-    * ended; of the others that is the end.
+  /** An invoker does not have these packs, which another scheduler requested from it. A pack whose workers
+    * have all reported has ended; for the others `why` is their end.
     */
   def missing(packs: Vector[PackPlacement], why: Failure): Absorbed =
     packs.foldLeft(Absorbed(this)): (so, pack) =>
       val finished = pack.workers.forall(so.progress.workers(_).state.isFinal)
       so.progress.packEnded(so, pack.pack, Option.unless(finished)(why.at(pack.invoker, pack.pack)))
 
-  /** Packs that were never asked for have ended. */
+  /** The progress with all packs ended, as none was requested. */
   def neverAsked: AttemptProgress = copy(stages = stages.map(_ => PackStage.Ended), open = 0)
 
-  /** Notes for packs that did not end when told to why nothing came of their workers. */
+  /** Records, for packs that did not end when told to, why their workers have no result. */
   def givenUp(limit: String): AttemptProgress =
     val silent = openPacks.map { pack =>
       pack -> Failure(
@@ -138,7 +139,7 @@ final case class AttemptProgress(
     }
     (copy(workers = resolved), results.result())
 
-  /** What these workers have put out is not kept: they have no output, those that ended well either. */
+  /** The outputs of these workers could not be kept: they have none, even if the workers succeeded. */
   def losing(why: StorageFailure, at: Timestamp): (AttemptProgress, Vector[WorkerResult]) =
     val lost = workers.filter: worker =>
       why.workers(worker.worker) && (!worker.state.isFinal || worker.state == WorkerState.Succeeded)
@@ -198,7 +199,7 @@ final case class AttemptProgress(
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
           val where = located(credible(error, cause), pack)
           val failure = where.copy(worker = error.worker.orElse(Some(id)))
-          // of a process that is gone nobody need know whose doing it was
+          // for a process that has exited, which worker was at fault does not matter
           val blamed = if AttemptProgress.OfProcess(error.kind) then where else failure
           val state =
             if where.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
@@ -212,20 +213,20 @@ final case class AttemptProgress(
         val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
         val failure =
           if finished then None
-          // What ends the flare may stand before it in the same report.
+          // The failure that ends the flare may precede it in the same report.
           else if cause.isDefined || so.failures.nonEmpty then
             error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(located(_, pack))
           else Some(error.map(located(_, pack)).getOrElse(silentEnd(pack)))
         packEnded(so, pack, failure)
 
-  /** Of a cancellation a worker may hear from another pack before its own runtime does: whether there is one
-    * is known here alone.
+  /** A worker may be told of a cancellation by another pack before its own runtime is. Only the controller
+    * knows whether the flare was cancelled.
     */
   private def credible(error: Failure, cause: Option[Cause]): Failure =
     val cancelled = cause.exists(_.state == FlareState.Cancelled)
     if error.kind == FailureKind.Cancelled && !cancelled then error.copy(kind = FailureKind.Error) else error
 
-  /** A part of an output that is kept apart, unless the flare's outputs are too large together. */
+  /** Adds a part of an out-of-line output, unless the flare's outputs exceed their limit together. */
   private def received(so: Absorbed, pack: Int, worker: Int, bytes: ByteString): Absorbed =
     val before = received.getOrElse(worker, 0L)
     if stored + bytes.length > outputLimit then
@@ -284,10 +285,10 @@ final case class AttemptProgress(
     located(Failure(kind, s"the pack ended before $whose reported a result", worker = only), pack)
 
 object AttemptProgress:
-  /** Phases of a worker that are kept; the runtime, which has the same limit, passes on no more. */
+  /** The number of phases kept per worker; the runtime has the same limit and passes on no more. */
   val Marks = 1000
 
-  /** What a pack or worker that was told to end may well end with. */
+  /** The failures with which a pack or worker that was told to end may end. */
   val Consequences: Set[FailureKind] = Set(
     FailureKind.PeerFailed,
     FailureKind.Cancelled,
@@ -297,7 +298,9 @@ object AttemptProgress:
     FailureKind.StartFailed
   )
 
-  /** What ends all workers of a pack at once: it is one worker's doing only where that one is named. */
+  /** The failures that end all workers of a pack at once: one worker is to blame only if the failure names
+    * it.
+    */
   val OfProcess: Set[FailureKind] = Set(
     FailureKind.Abort,
     FailureKind.Exit,
@@ -308,12 +311,14 @@ object AttemptProgress:
     FailureKind.Internal
   )
 
-  /** The books of an attempt that another scheduler had, as far as it is stored: its packs tell the rest. */
+  /** The bookkeeping of an attempt that another scheduler had, as far as it is stored: its packs report the
+    * rest.
+    */
   def resume(flare: Flare, outputLimit: Long): AttemptProgress =
     // Whether a program was about to begin is not stored.
     begin(Plan.of(flare), outputLimit).copy(packs = flare.packs, workers = flare.workers, begins = true)
 
-  /** The books of an attempt whose packs have not been asked for yet. */
+  /** The bookkeeping of an attempt whose packs have not been requested yet. */
   def begin(plan: Plan, outputLimit: Long): AttemptProgress =
     val workers = plan.packs.flatMap(pack =>
       pack.workers.map(worker =>

@@ -10,8 +10,8 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Stores batches of one flare, each step on the threads it is for: what stands beside the database moves on
-  * those of `transfers`, and before the transaction, which keeps all other writers waiting.
+/** Stores batches of one flare, each step on its own threads: data outside the database moves on those of
+  * `transfers`, and before the transaction, which makes all other writers wait.
   */
 private[scheduler] final class BatchStoring(
     store: FlareStore,
@@ -23,8 +23,9 @@ private[scheduler] final class BatchStoring(
 ):
   import BatchStoring.*
 
-  /** Does not fail. Begins when the outputs that belong to it are gathered. One that is created has `begun`
-    * where its pack has the package. `logName` names the parts of the log that do not stand in the database.
+  /** The returned future does not fail. Begins once the outputs that belong to the batch are gathered. With
+    * `create` the flare is inserted; it has `begun` if its pack already has the package. `logName` names the
+    * parts of the log that are kept outside the database.
     */
   def apply(
       batch: WriteBatch,
@@ -42,7 +43,7 @@ private[scheduler] final class BatchStoring(
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
         beside <- step(forgotten, hasBlobs(forgotten, create, parts))(transfers)(keep(_, create, parts))
         ended = beside.record.filter(_.state.isFinal)
-        // On this machine alone: a bucket that hangs is not to be waited for.
+        // On this machine only: it must not wait for a bucket that hangs.
         _ <- step(beside, ended.nonEmpty && spool.gathers(id))(gatherers)(discard)
         full <- commit(beside, create, begun, parts)
         _ <- ended.filter(Spool.hasLargeInputs).fold(Future.unit)(_ => Future(settle())(using transfers))
@@ -64,8 +65,8 @@ private[scheduler] final class BatchStoring(
   private def unfinished[A](left: WriteBatch)(work: Future[A]): Future[A] =
     work.recover { case NonFatal(cause) => throw Unfinished(left, cause) }(using ExecutionContext.parasitic)
 
-  /** By itself and first, at each try: it shows whether the flare is still ours, and what stands beside the
-    * database may go.
+  /** On its own and first, at each try: it shows whether the flare is still ours, so that data outside the
+    * database may be deleted.
     */
   private def clear(batch: WriteBatch): WriteBatch =
     store.clearAttempt(id)
@@ -86,7 +87,7 @@ private[scheduler] final class BatchStoring(
     if create then batch.record.foreach(spool.keepInputs)
     batch
 
-  /** Whether no more of the log is kept. */
+  /** Commits the batch; returns whether the log has reached its limit. */
   private def commit(
       batch: WriteBatch,
       create: Boolean,
@@ -98,16 +99,14 @@ private[scheduler] final class BatchStoring(
     val change = FlareChange(id, record, batch.results, parts, batch.phases)
     unfinished(batch)(store.write(change)(blocking).map(!_)(using ExecutionContext.parasitic))
 
-  /** First, as the room that it takes may be what the record of the end needs. */
+  /** Before the commit, as the record of the end may need the space that this frees. */
   private def discard(batch: WriteBatch): WriteBatch =
     unneeded(spool.discard(id))
     batch
 
   private def settle(): Unit = unneeded(spool.forgetInputs(id))
 
-  /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
-    * too.
-    */
+  /** The batch is stored, even if unneeded data cannot be deleted; the janitor looks for that as well. */
   private def unneeded(delete: => Unit): Unit =
     try delete
     catch case NonFatal(problem) => log.atWarn().of(id).setCause(problem).log("a flare's files stay for now")
@@ -115,7 +114,7 @@ private[scheduler] final class BatchStoring(
 private[scheduler] object BatchStoring:
   private val log = LoggerFactory.getLogger(classOf[BatchStoring])
 
-  /** More of a log at once stands beside the database, in parts that are read one at a time. */
+  /** A log batch larger than this is kept outside the database, in parts that are read one at a time. */
   private val LargeLog = Inputs.Small
 
   def isLarge(logs: Vector[LogText]): Boolean = logs.iterator.map(_.cost).sum > LargeLog
@@ -128,7 +127,7 @@ private[scheduler] object BatchStoring:
         LogPiece(texts, Some(name(number)))
       )
 
-  /** What is still to be done of a batch. */
+  /** The part of a batch that is still to be stored. */
   private final class Unfinished(val left: WriteBatch, cause: Throwable)
       extends RuntimeException(null, cause, false, false)
 

@@ -4,7 +4,9 @@ package burst.controller.scheduler
 enum CancelledBy:
   case User, Administrator, Revocation
 
-  /** It could not be stored, or not in time; its submitter was told, and then it was there nevertheless. */
+  /** It could not be stored, or not in time; its submitter was notified, and then it turned out to be stored
+    * after all.
+    */
   case StoreFailure
 
 enum CancelOutcome extends GangScheduler.Answer:

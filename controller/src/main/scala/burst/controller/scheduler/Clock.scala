@@ -3,14 +3,14 @@ package burst.controller.scheduler
 import burst.node.MonotonicTime
 import burst.protocol.Timestamp
 
-/** Time as a machine tells it. `now` is for records; by `elapsed` whatever waits, or lasts, is measured. */
+/** A machine's clocks. `now` gives timestamps for records; `elapsed` measures waits and durations. */
 final case class Clock(now: () => Timestamp, elapsed: () => MonotonicTime):
 
-  /** The time of day at which it will be, or was. */
+  /** Converts a monotonic time to the time of day. */
   def dayTime(at: MonotonicTime): Timestamp = now() + (at - elapsed())
 
-  /** The time of day as it is now, and from then on as time goes by, whoever sets the clock: of moments told
-    * by it, the later one is the larger, and between two lies what went by.
+  /** A clock that starts at the present time of day and then advances steadily, even if somebody sets the
+    * machine's clock: later moments have larger times, and the difference of two is the time that passed.
     */
   def steady: () => Timestamp =
     val (begin, since) = (now(), elapsed())

@@ -5,9 +5,9 @@ import burst.protocol.{ClusterRoom, InvokerId, NodeRoom, WarmPack}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
-/** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them, `walltime` says for how long; each of its workers has `memory` MiB. One that `isSharer`
-  * runs in a container whose slot another attempt holds, and holds none.
+/** The slots that a flare's attempt still holds: by pack, those not released yet. `tenant` is the namespace
+  * they count against, `walltime` how long they are expected to be held; each worker has `memory` MiB. An
+  * attempt that `isSharer` runs in a container whose slot another attempt holds, and holds none.
   */
 final case class Holding(
     tenant: String,
@@ -28,7 +28,7 @@ final case class Holding(
     }
     slots.toMap
 
-  /** What is held of each location: a pack keeps all its memory until it has ended. */
+  /** What is held on each location: a pack keeps all its memory until it has ended. */
   lazy val taken: Map[Location, Taken] =
     plan.packs.iterator
       .filter(takesOf)
@@ -40,13 +40,12 @@ final case class Holding(
 
   private def takesOf(pack: PackPlacement): Boolean = !isSharer && held(pack.pack) > 0
 
-/** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may
-  * exceed `slots` only after the machine came back with fewer slots than it had; it then offers nothing until
-  * enough was given back. An `overloaded` one is up, but offers nothing either; nor does one that is
-  * `drained`, which is not counted on at all. `warm` is what its idle packs are for; one that is on `trial`
-  * is avoided as soon as somebody has slots of it. Where the machine is an invoker with several nodes of a
-  * cluster, `room` says what those have, and `lent` what is held of each. Calls share a container where it
-  * `shares`.
+/** A machine as the scheduler sees it. It offers `slots`, of which `used` are reserved. `used` can exceed
+  * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
+  * were released. An `overloaded` machine is up, but offers nothing either; nor does a `drained` one, whose
+  * slots do not count at all. `warm` lists its idle packs; a machine on `trial` is avoided as soon as a flare
+  * has slots on it. If the machine is an invoker with several nodes of a cluster, `room` is their capacity,
+  * and `lent` what is held on each. Calls may share a container if it `shares`.
   */
 final case class Capacity(
     slots: Int,
@@ -67,18 +66,18 @@ final case class Capacity(
     case None => (slots - used).max(0)
     case Some(room) => room.nodes.iterator.map(node => freeOn(node, Taken.Nothing)).sum
 
-  /** Slots that are free on a node once so much has come back. */
+  /** Slots that are free on a node once `back` has been released. */
   def freeOn(node: NodeRoom, back: Taken): Int =
     if offers && !overloaded then (node.slots - held(node.node).slots + back.slots).max(0).min(node.slots)
     else 0
 
-  /** MiB that are free on a node once so much has come back. */
+  /** MiB that are free on a node once `back` has been released. */
   def memoryOn(node: NodeRoom, back: Taken, packMemory: Int): Long =
     (node.memory - held(node.node).all(packMemory) + back.all(packMemory)).max(0L).min(node.memory)
 
   def held(node: String): Taken = lent.getOrElse(node, Taken.Nothing)
 
-  /** Whether this much is free on that node of it, or on the machine if it has no nodes. */
+  /** Whether this much is free on that node of the machine, or on the machine if it has no nodes. */
   def has(node: Option[String], wanted: Taken): Boolean = (room, node) match
     case (None, _) => free >= wanted.slots
     case (Some(room), Some(node)) =>
@@ -87,7 +86,7 @@ final case class Capacity(
           memoryOn(known, Taken.Nothing, room.packMemory) >= wanted.all(room.packMemory)
     case (Some(_), None) => false
 
-  /** This much more is held there, or less. */
+  /** Adds to what is held there; a negative change releases. */
   def lend(node: Option[String], change: Taken): Capacity =
     val known = node.fold(lent): node =>
       val now = held(node) + change
@@ -97,30 +96,30 @@ final case class Capacity(
 /** The slots of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
   * here and nowhere else.
   *
-  * Two things are impossible by construction:
+  * Two errors are impossible by construction:
   *   - ''over-reservation'': [[reserve]] checks every machine of the plan before it takes the first slot, so
   *     a plan is reserved whole or not at all;
-  *   - ''double release'': slots are given back against the holding they came from, and a holding gives each
-  *     slot once; releasing what is not held changes nothing. What a pack still needs is said, not what it
-  *     gives, so that hearing it twice, or late, changes nothing either.
+  *   - ''double release'': slots are released from the holding they came from, and a holding releases each
+  *     slot once; releasing slots that are not held changes nothing. Messages state what a pack still needs,
+  *     not what it releases, so that one that arrives twice, or late, changes nothing either.
   *
   * Example: machines a (8 slots) and b (4). Reserving `a:8, b:2` for flare f leaves 0 and 2 free. Reserving
-  * `a:1` for g is refused and changes nothing. `release(f, pack 0)` gives a its 8 back, the same call again
-  * nothing. When b goes down it offers nothing, but f still holds 2 on it: they come back only by a release,
-  * once f's pack is known to be dead.
+  * `a:1` for g is refused and changes nothing. `release(f, pack 0)` returns a its 8 slots; the same call
+  * again changes nothing. When b goes down it offers nothing, but f still holds 2 on it: only a release
+  * returns them, once f's pack is known to be dead.
   */
 final case class ClusterState private (
     machines: TreeMap[InvokerId, Capacity],
     holdings: Map[AttemptId, Holding],
     usedBy: Map[String, Int]
 ):
-  /** The machines that take flares, in the order of their ids. */
+  /** The machines that accept flares, in the order of their ids. */
   lazy val view: ClusterView = viewAfter(Iterator.empty)
 
-  /** Of the machines that take flares. */
+  /** The slots of the machines that accept flares. */
   def slots: Int = machines.valuesIterator.filter(_.offers).map(_.slots).sum
 
-  /** The same once these slots were given back. */
+  /** The view once these slots have been released. */
   def viewAfter(released: Iterator[Map[Location, Taken]]): ClusterView =
     val back = mutable.Map.empty[Location, Taken].withDefaultValue(Taken.Nothing)
     released.foreach(_.foreach((location, taken) => back(location) += taken))
@@ -148,14 +147,14 @@ final case class ClusterState private (
             memory = Some(MachineMemory(total = node.memory, free = memory, pack = room.packMemory))
           )
 
-  /** How many slots there may come to be, where some of the machines follow a cluster. */
+  /** The number of slots the cluster can grow to, if some machines follow a cluster with nodes. */
   def most: Option[Long] =
     val offering = machines.valuesIterator.filter(_.offers).toVector
     Option.when(offering.exists(_.room.isDefined)):
       offering.iterator.map(c => c.room.fold(c.slots.toLong)(_.most.toLong)).sum
 
-  /** Slots of a holding that will be free for others when it is given back: not those on machines that take
-    * none.
+  /** The slots of a holding that become available to others when it is released: not those on machines that
+    * accept no flares.
     */
   def usable(holding: Holding): Int =
     holding.byMachine.iterator.collect { case (id, slots) if machines.get(id).exists(_.offers) => slots }.sum
@@ -165,7 +164,7 @@ final case class ClusterState private (
 
   def holds(attempt: AttemptId): Boolean = holdings.contains(attempt)
 
-  /** The attempts that have packs on a machine, and which packs. */
+  /** The attempts that have packs on a machine, and those packs. */
   def packsOn(invoker: InvokerId): Vector[(AttemptId, Int)] =
     holdings.iterator.flatMap { (attempt, holding) =>
       holding.plan.packs.iterator
@@ -173,16 +172,16 @@ final case class ClusterState private (
         .map(p => (attempt, p.pack))
     }.toVector
 
-  /** A machine that is new, is back, or has changed its size. */
+  /** A machine is new, is back, or has changed its size. */
   def up(invoker: InvokerId, slots: Int, room: Option[ClusterRoom] = None): ClusterState =
     val known = machines.getOrElse(invoker, Capacity(0, 0, up = true))
     copy(machines = machines.updated(invoker, known.copy(slots = slots.max(0), up = true, room = room)))
 
-  /** What a machine that is up last said of itself; mostly what it said before. */
+  /** Records the last report of a machine that is up; mostly it has not changed. */
   def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack], shares: Boolean): ClusterState =
     change(invoker)(_.copy(overloaded = overloaded, warm = warm, shares = shares))
 
-  /** The machine is given no more flares, or is again; what runs on it goes on. */
+  /** Drains the machine, or ends that: it gets no more flares, but those that run on it continue. */
   def drain(invoker: InvokerId, drained: Boolean): ClusterState = change(invoker)(_.copy(drained = drained))
 
   def trust(invoker: InvokerId, trust: Trust): ClusterState = change(invoker)(_.copy(trust = trust))
@@ -195,13 +194,12 @@ final case class ClusterState private (
       val now = to(known)
       if now == known then this else copy(machines = machines.updated(invoker, now))
 
-  /** A machine that is down and on which nothing is held. */
+  /** Forgets a machine that is down and on which nothing is held. */
   def forget(invoker: InvokerId): ClusterState =
     if machines.get(invoker).exists(c => !c.up && c.used == 0) then copy(machines = machines.removed(invoker))
     else this
 
-  /** Takes every slot of the plan, or nothing when a machine has too few or `attempt` holds something
-    * already.
+  /** Takes every slot of the plan, or nothing if a machine has too few or `attempt` already holds something.
     */
   def reserve(
       attempt: AttemptId,
@@ -215,14 +213,14 @@ final case class ClusterState private (
     Option.when(fits && !holdings.contains(attempt)):
       hold(attempt, holding, of => if of.trust == Trust.OnTrial then of.copy(trust = Trust.Avoided) else of)
 
-  /** Takes note of a call that runs in a container whose slot another one holds. */
+  /** Records a call that runs in a container whose slot another one holds. */
   def join(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): ClusterState =
     copy(holdings =
       holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime, isSharer = true))
     )
 
-  /** The slot of a container passes from one call in it to another, as the first is about to leave it. Where
-    * that one does not hold it, nothing changes.
+  /** Passes the slot of a container from one call in it to another, as the first is about to leave. If the
+    * first does not hold the slot, nothing changes.
     */
   def pass(from: AttemptId, to: AttemptId): ClusterState = (holdings.get(from), holdings.get(to)) match
     case (Some(leaving), Some(staying)) if !leaving.isSharer && staying.isSharer =>
@@ -230,7 +228,7 @@ final case class ClusterState private (
       copy(holdings = holdings.updated(from, leaving.copy(isSharer = true)).updated(to, successor))
     case _ => this
 
-  /** Takes note of what a flare holds that another scheduler gave it, wherever its machines are. */
+  /** Records the slots of a flare that another scheduler placed, whether or not its machines are up. */
   def adopt(
       attempt: AttemptId,
       tenant: String,
@@ -250,8 +248,8 @@ final case class ClusterState private (
       usedBy = usedBy.updated(holding.tenant, used(holding.tenant) + holding.plan.size)
     )
 
-  /** Packs whose workers have ended in part keep only the slots given with them; what is free of them goes
-    * back. More than a pack holds it does not get. A holding that gave all is forgotten.
+  /** Shrinks packs of which some workers have ended to the given slots, and releases the rest. A pack never
+    * gets more than it holds. A holding without slots is removed.
     */
   def shrink(attempt: AttemptId, left: Iterable[(Int, Int)]): ClusterState =
     holdings.get(attempt).fold(this) { holding =>
@@ -273,8 +271,8 @@ final case class ClusterState private (
       )
     }
 
-  /** Gives back the slots of packs that are known to be dead; those given back before, or never held, are
-    * passed over.
+  /** Releases the slots of packs that are known to be dead; those already released, or never held, are
+    * ignored.
     */
   def release(attempt: AttemptId, packs: Iterable[Int]): ClusterState = shrink(attempt, packs.map(_ -> 0))
 

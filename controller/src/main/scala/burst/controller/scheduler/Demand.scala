@@ -3,19 +3,19 @@ package burst.controller.scheduler
 import burst.protocol.WantedPacks
 import scala.collection.mutable
 
-/** What waits that clusters with nodes have no room for now, as packs: what they would have to grow by. Pure.
+/** The packs of waiting flares for which clusters with nodes have no room now: by how much they would have to
+  * grow. Pure.
   *
-  * Goes through the first of the queue in its order, of each namespace its share: what is free and large
-  * enough for a flare's packs is for it, and the rest is missing. A namespace that its limit holds up asks
-  * for nothing from there on. Where neither flare nor platform says how large packs are, they are as the
-  * largest machine holds them. Packs that no machine could hold are asked for last: perhaps there are larger
-  * ones, and perhaps not.
+  * Goes through the head of the queue in its order, each namespace up to its share: free slots that are large
+  * enough for a flare's packs go to it, and the rest is missing. A namespace that reaches its limit requests
+  * nothing from there on. If neither flare nor platform sets the size of packs, they are as large as the
+  * largest machine holds. Packs that no machine could hold are requested last: larger machines may not exist.
   *
-  * Example: 6 slots are free on nodes of 4. Waiting are A for 8 and B for 6 in packs of 3: missing is a pack
+  * Example: 6 slots are free on nodes of 4. A waits for 8 slots and B for 6 in packs of 3: missing are a pack
   * of 4 for A, which lacks 2, and two of 3.
   */
 private[scheduler] object Demand:
-  /** Flares that are looked at, and packs that are told. */
+  /** How many flares are examined, and how many packs are reported. */
   private val MostLooks = 64
   private val MostPacks = 100
 

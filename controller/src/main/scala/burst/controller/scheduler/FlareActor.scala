@@ -16,28 +16,32 @@ import java.io.IOException
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.util.control.NonFatal
 
-/** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
+/** Carries one flare through its life: feeds events to [[FlareLifecycle]] and carries out the effects it
+  * returns.
   *
-  * Nothing is announced before it is stored: the submitter is answered, invokers are asked for packs and
-  * those who wait for the end are told only when the write that says so has returned. On the way of a short
-  * flare that is placed at once there are two such writes, its insertion as `starting` and its results with
-  * the final record; whatever else changes is gathered and written every `progress-interval`.
+  * Nothing is announced before it is stored: the submitter gets its answer, invokers are asked for packs and
+  * callers that wait for the end are notified only when the write that records it has returned. A short flare
+  * that is placed immediately takes two such writes, its insertion as `starting` and its results with the
+  * final record; all other changes are gathered and written every `progress-interval`.
   *
-  * A store that fails is tried again, at longer and longer intervals, while the packs go on; when that has
-  * lasted too long the flare fails, its packs are told to end, and those who wait are told so even though the
-  * record could not be written. That is tried on until it is stored (a restart finds the flare unfinished and
-  * reports it failed, too). A flare that another controller has taken over is let go at once, with its packs,
-  * which that one adopts: those who wait for it are referred to the store.
+  * A write that fails is retried, at longer and longer intervals, while the packs continue. If the store
+  * fails for too long, so does the flare: its packs are told to end, and waiting callers are notified even
+  * though the record could not be written. The actor keeps trying to store that record (if the controller
+  * restarts first, it finds the flare unfinished and reports it failed, too). A flare that another controller
+  * has taken over is let go immediately, with its packs, which that controller adopts: callers that wait for
+  * it are referred to the store.
   */
 object FlareActor:
   sealed trait Command
 
-  /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its life. */
+  /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its whole
+    * life.
+    */
   final case class Begin(flare: Flare, arrival: Arrival) extends Command
 
-  /** Slots are reserved for an attempt. `invokers` are those of the plan; with its `ticket` the flare waits
-    * again where it stood if these prove to have no room; `isWarm` where a pack was seen that has its
-    * program.
+  /** Slots are reserved for an attempt. `invokers` are those of the plan; with its `ticket` the flare returns
+    * to its place in the queue if these turn out to have no room; `isWarm` if a pack with its program was
+    * seen there.
     */
   final case class Placed(
       attempt: Int,
@@ -58,7 +62,7 @@ object FlareActor:
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, loss: InvokerLoss) extends Command
 
-  /** Answered with `ended` where it has ended. */
+  /** Answered with `ended` if the flare has ended. */
   final case class Cancel(
       by: CancelledBy,
       replyTo: ActorRef[CancelOutcome],
@@ -68,10 +72,10 @@ object FlareActor:
   /** The group it waits for has ended. */
   case object GroupEnded extends Command
 
-  /** To a group: a flare runs on it, or none any more. */
+  /** To a group: a flare runs on it, or none does any more. */
   final case class Occupied(busy: Boolean) extends Command
 
-  /** The answer to its submission has not come: this is where it is to go now. */
+  /** The submission's answer has not arrived: it must go to `replyTo` now. */
   final case class SubmittedAgain(replyTo: ActorRef[GangScheduler.Submitted]) extends Command
 
   /** Answered with the flare once it has ended. */
@@ -92,16 +96,16 @@ object FlareActor:
   private[scheduler] case object WriteAgain extends Command
   private[scheduler] case object StoreOverdue extends Command
 
-  /** Not the context's own, which each actor would look up by walking through its stack. */
+  /** Not the context's own logger, which each actor would look up by walking through its stack. */
   private val log = LoggerFactory.getLogger(classOf[FlareActor])
 
-  /** How long a submission goes without an answer that is to be the flare's end. */
+  /** How long a submission whose answer is the flare's end may go unanswered. */
   val AnsweredWithin: FiniteDuration = 3.seconds
 
-  /** How a flare comes to its actor. */
+  /** How a flare arrives at its actor. */
   enum Arrival(val isNew: Boolean = false):
-    /** Accepted just now: to be stored, and the submitter to be answered then, or at its end. A submitter
-      * that gets no answer may ask again.
+    /** Just accepted: it must be stored, and the submitter is answered then, or at the flare's end. A
+      * submitter that gets no answer may ask again.
       */
     case Accepted(
         replyTo: ActorRef[GangScheduler.Submitted],
@@ -113,10 +117,10 @@ object FlareActor:
     /** Found queued in the store. */
     case Recovered
 
-    /** Found there though its insert failed: that it waits is to be stored. */
+    /** Found there although its insert failed: that it waits must be stored. */
     case InDoubt
 
-    /** Found there as another scheduler placed it: its packs may still run. */
+    /** Found there as placed by another scheduler: its packs may still run. */
     case Adopted
 
   def apply(
@@ -143,14 +147,14 @@ private final class FlareActor(
   import environment.{backends, settings}
 
   private val now = environment.clock.steady
-  // Used while this is made and never after: what a method used would be held, with the inputs.
+  // Used in the constructor only: fields that a method uses would be retained, with the inputs.
   private val id = accepted.id
   private val request = accepted.request.withoutInputs
 
   private val inputs =
     FlareInputs(accepted.request.inputs, id, request.definition.namespace, environment, context)
 
-  /** What the programs are to have, while the packs are asked for. */
+  /** The variables of the programs, while the packs are being requested. */
   private var variables = Environment.Empty
 
   private val terms = settings.terms(backends.needsCleaning(request.backend))
@@ -187,10 +191,10 @@ private final class FlareActor(
 
   private val inlineResults = InlineResults(request)
 
-  /** That of the last attempt. */
+  /** The ticket of the last attempt. */
   private var ticket = Option.empty[QueueTicket]
 
-  // No function: it would hold what it uses for the actor's life.
+  // Not a method: what it uses would be retained for the actor's life.
   try
     arrival match
       case Arrival.Accepted(_, placed, _, _) =>
@@ -228,7 +232,7 @@ private final class FlareActor(
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
     case Reported(report: PackReport) =>
-      // Before its slot goes to somebody who would join the container.
+      // Before its slot goes to another call that would join the container.
       if hasSpent(report) then scheduler ! GangScheduler.ContainerSpent(id, report.attempt)
       happen(FlareEvent.Reported(report, now()))
       if report.attempt == life.flare.attempt then
@@ -253,7 +257,7 @@ private final class FlareActor(
           )
         )
     case InvokerDown(invoker, loss) => happen(FlareEvent.InvokerLost(invoker, loss, now()))
-    // It is not for want of memory that they are not here.
+    // Memory is not the reason that the inputs are missing.
     case Expired(FlareTimer.Inputs, attempt) if isPlacing(attempt) && inputs.hasFailed(attempt) =>
       break(Breakage.InputsUnreadable)
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
@@ -282,12 +286,12 @@ private final class FlareActor(
     happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
     if acceptance.takeDeferred() then
       happen(FlareEvent.Stored(life.flare.attempt, life.flare.state, now()))
-    // found out before any invoker is asked for a pack: the slots just go back
+    // detected before any invoker is asked for a pack: the slots are simply released
     if backends.find(request.backend, request.chunkSize).isEmpty then
       break(Breakage.BackendGone(request.backend))
 
-  /** A flare that waits has nothing but its record: its cancellation is accepted once that is stored, or a
-    * restart would run it.
+  /** A waiting flare exists only as its record: its cancellation is accepted once that is stored, as a
+    * restart would run the flare otherwise.
     */
   private def onCancel(cancel: Cancel): Unit =
     import cancel.{by, replyTo}
@@ -297,11 +301,11 @@ private final class FlareActor(
       if waits then subscribers.cancels(replyTo)
       else if environment.adoption.isEmpty then replyTo ! CancelOutcome.Accepted
       happen(FlareEvent.Cancel(now(), by))
-      // Another scheduler that takes over is to know of it.
+      // Another scheduler that takes over must know of it.
       if !waits && environment.adoption.isDefined then
         subscribers.cancelsOnceStored(replyTo)
         storing.confirm(life.record)
-      // Whoever looks at a group meanwhile is to see that it is closing.
+      // Callers that look at the group now must see that it is closing.
       else if !waits && request.isGroup then context.self ! WriteProgress
 
   private def applyStep(step: FlareLifecycle.Step): Unit =
@@ -349,14 +353,14 @@ private final class FlareActor(
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt, avoid, why) =>
-      // one that only found no room keeps its position in the queue
+      // a flare that only found no room keeps its position in the queue
       scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why, why.flatMap(_ => ticket))
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
     case FlareEffect.Note(message) =>
-      // Failures' messages are users': a line of theirs is not to look like one of the log.
+      // Users write the messages of failures: none may look like a line of the log.
       log.atWarn().of(id, request.origin).log(message.linesIterator.mkString(" "))
     case FlareEffect.Announce(flare) => announce(flare)
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
@@ -368,7 +372,8 @@ private final class FlareActor(
   private def placements: Vector[PackPlacement] = life.progress.fold(Vector.empty)(_.plan.packs)
   private def placed(which: Vector[Int]): Vector[PackPlacement] = which.flatMap(placements.lift)
 
-  /** A pack that waits for its outputs to be gathered may send more once they are, or never will be. */
+  /** A pack that waits for its outputs to be gathered may send more once they are, or if they never will be.
+    */
   private def answer(report: PackReport): Unit =
     if storing.isGivenUp then answered(Set(report.pack)) else storing.awaited(report.pack)
 
@@ -381,7 +386,7 @@ private final class FlareActor(
         inputs.loaded(read)
         happen(FlareEvent.InputsRead(life.flare.attempt, now()))
         inputs.forgetLarge()
-      // The store may be back before the time for them is over.
+      // The store may recover before the time for reading inputs is over.
       case Failed(cause @ (_: StoreException | _: BlobStoreException | _: IOException)) =>
         val attempt = life.flare.attempt
         val again = ReadInputsAgain(attempt)
@@ -398,7 +403,7 @@ private final class FlareActor(
         )
         break(Breakage.InputsUnreadable)
 
-  /** Whether it has not ended well in a container that calls share, or was not taken in there any more. */
+  /** Whether the call did not end well in a container that calls share, or was turned away by it. */
   private def hasSpent(report: PackReport): Boolean =
     def began = life.progress.exists(_.workers.exists(_.started.isDefined)) ||
       report.events.exists(_.isInstanceOf[PackEvent.WorkerStarted])
@@ -452,13 +457,13 @@ private final class FlareActor(
       life = life.withoutInputs
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
 
-  /** The scheduler that has taken over goes on with the flare, and with its packs. */
+  /** The scheduler that has taken over continues the flare, with its packs. */
   private def letGo(operation: String, taken: FlareTaken): Unit =
     acceptance.taken(operation, taken, life)
     timers.cancelAll()
     scheduler ! GangScheduler.Ended(id)
 
-  /** A group's is without a flare; else it ends when it was said to. */
+  /** A group's deadline is its time without a flare; any other flare's is the one it was given. */
   private def durationOf(timer: FlareTimer): FiniteDuration = timer match
     case FlareTimer.Deadline if !request.isGroup && life.deadline.isDefined =>
       life.deadline.fold(Duration.Zero)(at => (at - now()).max(Duration.Zero))
@@ -467,6 +472,6 @@ private final class FlareActor(
   private def announce(flare: Flare): Unit =
     log.atDebug().of(id, request.origin).log("a flare has ended: {}", flare.state)
     timers.cancel(WriteProgress)
-    // Of one that another controller has, or that was never stored, nothing is known here.
+    // Nothing is known here of a flare that another controller has, or that was never stored.
     if !storing.isGivenUp then times.ended(flare)
     subscribers.announce(flare.copy(request = flare.request.withoutInputs), inlineResults.of(flare))

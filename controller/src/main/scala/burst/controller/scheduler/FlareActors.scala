@@ -5,8 +5,8 @@ import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
 
-/** The actors of the flares that go on, and whose these are. Belongs to the scheduler's actor, which is told
-  * `Gone` should one die.
+/** The actors of the active flares, and their namespaces. Belongs to the scheduler's actor, which receives
+  * `Gone` if one dies.
   */
 private[scheduler] final class FlareActors(
     environment: FlareEnvironment,
@@ -18,7 +18,8 @@ private[scheduler] final class FlareActors(
 
   def contains(id: FlareId): Boolean = active.contains(id)
 
-  /** Or its actor is: it has ended, and may still have to store that. */
+  /** Whether the flare is active or its actor still exists: it has ended, but may still have to store that.
+    */
   def isThere(id: FlareId): Boolean = contains(id) || context.child(nameOf(id)).isDefined
   def tenantOf(id: FlareId): Option[String] = active.get(id).map(_.tenant)
 
@@ -28,7 +29,7 @@ private[scheduler] final class FlareActors(
     context.watchWith(actor, GangScheduler.Gone(flare.id))
     active = active.updated(flare.id, Active(actor, flare.namespace))
 
-  /** Whether there was anybody to be told. */
+  /** Sends the command to the flare's actor; returns whether there is one. */
   def tell(id: FlareId, command: FlareActor.Command): Boolean =
     val flare = active.get(id)
     flare.foreach(_.actor ! command)

@@ -4,18 +4,18 @@ import burst.controller.flare.{FlareState, WorkerRecord, WorkerState}
 import burst.protocol.{Failure, FailureKind, InvokerId, Operation}
 import scala.concurrent.duration.FiniteDuration
 
-/** Why a flare ends otherwise than well. `provisional` while it is not known who it was: a peer's own failure
-  * replaces that of one who failed because of it when it is heard of in time; and who kept a flare from
-  * ending in time shows in what its workers then were at.
+/** Why a flare does not succeed. `provisional` while it is not known who caused it: a peer's own failure, if
+  * it arrives in time, replaces that of a worker that failed because of it; and which workers kept a flare
+  * from ending in time shows in what they were doing.
   */
 final case class Cause(state: FlareState, failure: Failure, provisional: Boolean = false):
 
-  /** How the workers that never reported are shown. */
+  /** The state in which workers that never reported are shown. */
   def workerState: WorkerState =
     if state == FlareState.Cancelled then WorkerState.Cancelled else WorkerState.Failed
 
-  /** Why a worker that never reported has no output: the flare's time-out or cancellation is its own, the
-    * failure of another reaches it as a peer's.
+  /** Why a worker that never reported has no output: the flare's time-out or cancellation counts as its own,
+    * the failure of another worker as a peer's.
     */
   def of(worker: WorkerRecord, progress: AttemptProgress): Failure =
     val (kind, message) = state match
@@ -32,20 +32,20 @@ final case class Cause(state: FlareState, failure: Failure, provisional: Boolean
       Some(if worker.started.isDefined then Operation.Work else Operation.Start)
     )
 
-/** The rules of a flare's end that need no state: what is tried again, what outweighs what, and how causes
-  * read.
+/** The rules of a flare's end that need no state: what is retried, which failure takes precedence, and how
+  * causes are worded.
   */
 object FlareEnding:
 
-  /** Failures that another attempt may well not meet. A caller who sets `retries` asks for the function's own
-    * errors to be tried again too (a flaky service it calls, memory that was short). Never tried again: what
-    * would be the same (an invalid input), what somebody wanted (cancellation), what took all the time there
-    * was (the flare's time-out), and what the controller cannot vouch for (its own or the store's failure).
+  /** Whether another attempt may well avoid the failure. A caller that sets `retries` wants the function's
+    * own errors to be retried too (a flaky service it calls, a shortage of memory). Never retried: failures
+    * that would repeat (an invalid input), what somebody wanted (cancellation), the flare's time-out, which
+    * has used up all the time, and failures that the controller cannot vouch for (its own or the store's).
     */
   def retriable(cause: Cause): Boolean =
     cause.state == FlareState.Failed && !NotRetried(cause.failure.kind)
 
-  /** Whether a start failed by what is the machine's, and not the program's. */
+  /** Whether a start failed because of the machine, not the program. */
   def isOfMachine(failure: Failure): Boolean = failure.kind match
     case FailureKind.PackLost | FailureKind.InvokerLost => true
     case FailureKind.StartFailed => !failure.operation.contains(Operation.Init)
@@ -59,16 +59,16 @@ object FlareEnding:
       FailureKind.Internal
     )
 
-  /** The failure that decides, of several heard of at once: the first that is not a mere consequence. */
+  /** The decisive one of several failures that arrive together: the first that is not a mere consequence. */
   def decisive(failures: Vector[Failure]): Option[Failure] = failures.find(_.kind != FailureKind.PeerFailed)
 
-  /** A failure heard of after the packs were told to end: does it explain a provisional cause? Only what a
-    * pack does not end with because it was told to.
+  /** A failure that arrives after the packs were told to end and explains a provisional cause, if any: one
+    * that a pack does not end with because it was told to.
     */
   def revealing(failures: Vector[Failure]): Option[Failure] =
     failures.find(failure => !AttemptProgress.Consequences(failure.kind))
 
-  /** Its peers have lost a pack, which does not say anything any more. */
+  /** The cause if its peers have lost a pack that no longer reports. */
   def silent(pack: Failure, ofPeer: Failure): Cause =
     Cause(FlareState.Failed, pack.copy(message = s"${pack.message}; ${describe(ofPeer)}"))
 
@@ -97,7 +97,7 @@ object FlareEnding:
   def internal(message: String): Cause =
     Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some(Operation.Store)))
 
-  /** Something could not be stored, for as long as that was put up with. */
+  /** Something could not be stored, and all retries are used up. */
   def notStored(why: StorageFailure): Cause =
     internal(s"${missing(why)}; run the flare again once ${why.problem.remedy}")
 
@@ -108,8 +108,8 @@ object FlareEnding:
       case many => s"the outputs of ${listed(many)} could not be kept"
     s"$what, as ${why.problem.reason}"
 
-  /** An invoker came to another scheduler without a pack that it had been asked for; where it is `unbroken`
-    * it has never heard of it.
+  /** An invoker registered with another scheduler without a pack that it had been asked for; if it is
+    * `unbroken`, it never received that request.
     */
   def notKept(invoker: InvokerId, unbroken: Boolean): Failure =
     if unbroken then
@@ -125,7 +125,7 @@ object FlareEnding:
         operation = Some(Operation.Work)
       )
 
-  /** Why a flare was being ended when another scheduler had it. */
+  /** The cause for which another scheduler was ending a flare. */
   def known(failure: Failure): Cause = failure.kind match
     case FailureKind.Cancelled => Cause(FlareState.Cancelled, failure)
     case FailureKind.Timeout => Cause(FlareState.TimedOut, failure)
@@ -162,8 +162,8 @@ object FlareEnding:
       )
     )
 
-  /** The flare's time is up. Whose doing that is shows when its packs have said what their workers were at
-    * ([[keptBy]]); those of a pack that is not ready are at nothing yet.
+  /** The flare's time is up. The workers responsible are known once its packs have reported what their
+    * workers were doing ([[keptBy]]); the workers of a pack that is not ready are doing nothing yet.
     */
   def timedOut(progress: AttemptProgress, timeout: FiniteDuration): Cause =
     val late =
@@ -174,10 +174,10 @@ object FlareEnding:
       val failure = late.copy(message = s"${late.message}: $unready", operation = Some(Operation.Start))
       Cause(FlareState.TimedOut, failure.at(slow.invoker, slow.pack))
 
-  /** Names who kept a flare from ending in time: of the workers that had not ended those that ran, for the
-    * others waited for them. Where none is known to have run it was the platform, if there are outputs that
-    * it could not keep (`storageFailure`), and else nobody. Nothing where all workers have ended well, whose
-    * word came late.
+  /** Names the workers that kept a flare from ending in time: among those that had not ended, the ones that
+    * ran, as the others waited for them. If none is known to have run, the platform did, if there are outputs
+    * that it could not keep (`storageFailure`), else nobody. Returns nothing if all workers have succeeded,
+    * with their reports arriving late.
     */
   def keptBy(late: Cause, progress: AttemptProgress, storageFailure: Option[StorageFailure]): Option[Cause] =
     Option.when(progress.workers.exists(_.state != WorkerState.Succeeded)):

@@ -12,12 +12,12 @@ import burst.protocol.Environment
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.FiniteDuration
 
-/** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
-  * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
-  * packs; `logRate` holds all flares of a namespace together; `secrets` opens those of definitions;
-  * `invocations` is what functions are told; `metrics` and `spans` is what operators are. Where invokers are
-  * other processes packs outlive the scheduler, and the next one waits for them for so long (`adoption`).
-  * `health` is what was last seen of the store, which only this process writes to where it `ownsStore`.
+/** Services that the scheduler and its flares use. `blocking` runs calls that wait for the database,
+  * `transfers` those that move large data; `inputs` is the memory for large inputs on their way to the packs;
+  * `logRate` limits all flares of a namespace together; `secrets` opens those of definitions; `invocations`
+  * makes the environment of functions; operators read `metrics` and `spans`. If invokers are other processes,
+  * packs outlive the scheduler, and the next one waits this long for them (`adoption`). `health` is the last
+  * known state of the store, which only this process writes to if it `ownsStore`.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -38,12 +38,12 @@ final case class FlareEnvironment(
     health: StoreHealth = StoreHealth(),
     ownsStore: Boolean = true
 ):
-  /** Whether a flare that nobody is told of before its end may begin without being stored. */
+  /** Whether a flare that nobody learns of before its end may begin without being stored. */
   def beginsUnstored: Boolean = adoption.isEmpty && ownsStore
 
-  /** What a flare's programs are to have. */
+  /** The environment variables of a flare's programs. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =
-    // Of an invocation, the definition may be another namespace's.
+    // An invocation's definition may belong to another namespace.
     val (namespace, name) =
       request.activation.fold((request.definition.namespace, request.definition.name))(_.definition)
     val definition = DefinitionName(namespace, name)

@@ -5,8 +5,9 @@ import burst.protocol.{FlareId, Inputs, JsonText}
 import org.apache.pekko.actor.typed.scaladsl.ActorContext
 import scala.concurrent.{ExecutionContext, Future}
 
-/** A flare's inputs, until its packs have them. Small ones are held; large ones only until they are stored,
-  * and then read again for each attempt as soon as there is memory for them. Belongs to the flare's actor.
+/** A flare's inputs, until its packs have them. Small ones are kept in memory; large ones only until they are
+  * stored, after which they are read again for each attempt as soon as there is memory for them. Belongs to
+  * the flare's actor.
   */
 private[scheduler] final class FlareInputs(
     accepted: Inputs,
@@ -17,7 +18,7 @@ private[scheduler] final class FlareInputs(
 ):
   import FlareActor.{InputsGranted, InputsLoaded}
 
-  // `accepted` is used here and never after: what a method used would be held.
+  // `accepted` is used only here: if a method used it, it would be retained.
   private var held = FlareInputs.own(accepted)
 
   /** The last attempt for which they could not be read. */
@@ -26,10 +27,10 @@ private[scheduler] final class FlareInputs(
   /** The memory for large ones, until the packs have them. */
   private var granted = Option.empty[FairSemaphore.Permit]
 
-  /** All that was asked for of it, which may be granted when nobody is here any more. */
+  /** All requests for such memory, which may be granted when the actor has already stopped. */
   private var asked = Vector.empty[Future[FairSemaphore.Permit]]
 
-  /** Whether they are at hand; else memory is asked for, which is answered by `InputsGranted`. */
+  /** Whether the inputs are available; else requests memory, which is answered by `InputsGranted`. */
   def isAtHand(attempt: Int): Boolean = held match
     case Inputs.OutOfLine(size) =>
       val permit = environment.inputs.acquire(size, namespace)
@@ -38,14 +39,14 @@ private[scheduler] final class FlareInputs(
       false
     case _ => true
 
-  /** Reads them, which is answered by `InputsLoaded`. */
+  /** Reads the inputs, which is answered by `InputsLoaded`. */
   def load(attempt: Int, permit: FairSemaphore.Permit): Unit =
     granted = Some(permit)
     val reading = Future(environment.store.inputs(id))(using environment.transfers.of(namespace))
     context.pipeToSelf(reading)(InputsLoaded(attempt, _))
 
-  /** They could not be read: until that is tried again others may have the memory. Whether it is the
-    * attempt's first time.
+  /** The inputs could not be read: others may have the memory until the next try. Returns whether it is the
+    * first failure of the attempt.
     */
   def failed(attempt: Int): Boolean =
     giveBack()
@@ -53,13 +54,13 @@ private[scheduler] final class FlareInputs(
     unread = Some(attempt)
     isFirst
 
-  /** They could not be read when that was last tried. */
+  /** Whether the last try to read them failed. */
   def hasFailed(attempt: Int): Boolean = unread.contains(attempt)
 
   def current: Inputs = held
   def loaded(inputs: Inputs): Unit = held = inputs
 
-  /** What is stored need not be held here as well. */
+  /** Large inputs that are stored need not be held in memory as well. */
   def forgetLarge(): Unit = if held.length > Inputs.Small then held = Inputs.OutOfLine(held.length)
 
   /** The packs have them, or will not get them. */
@@ -67,11 +68,12 @@ private[scheduler] final class FlareInputs(
     granted.foreach(_.close())
     granted = None
 
-  /** Nobody is here any more. */
+  /** Gives back all memory, including what is granted later. */
   def close(): Unit = asked.foreach(_.foreach(_.close())(using ExecutionContext.parasitic))
 
 private object FlareInputs:
-  /** Small ones as bytes of their own: as parts of a body they would hold all of it. */
+  /** Copies small inputs to buffers of their own: as slices they would keep the whole request body in memory.
+    */
   private def own(inputs: Inputs): Inputs =
     def copied(text: JsonText) = JsonText(text.bytes.compact)
     inputs match

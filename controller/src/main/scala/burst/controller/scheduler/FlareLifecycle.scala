@@ -8,7 +8,7 @@ import FlareEffect.*
 import FlareLifecycle.{FinishTimers, Stage, Step}
 
 /** A flare's life as a pure state machine: state and event in, state and effects out. [[FlareActor]] carries
-  * the effects out and turns what comes back into events.
+  * out the effects and turns their results into events.
   *
   * ==States==
   * {{{
@@ -23,35 +23,35 @@ import FlareLifecycle.{FinishTimers, Stage, Step}
   *  Closing ◀─────────────────┴────────── (Cleaning) ────────────────────────▶  Closing ──▶ Ended
   * }}}
   *   - ''Waiting'' (`queued`): in the scheduler's queue.
-  *   - ''Placing'': every slot is reserved; the record is being stored as `starting`, and then what the packs
-  *     are to be given is read, for which large inputs wait for memory (`Inputs` runs). No invoker knows yet,
-  *     so whatever goes wrong here just gives the slots back, and no time of it counts against an invoker or
-  *     the flare. `placing` is never stored by itself: that write already says what comes next.
-  *   - ''Starting'' (`starting`): packs are asked for, `Start` and `Deadline` run.
-  *   - ''Running'' (`running`): every pack was ready. The record follows soon, not before the workers start:
+  *   - ''Placing'': every slot is reserved; the record is being stored as `starting`, and then the packs'
+  *     inputs are read; large ones wait for memory (`Inputs` runs). No invoker knows of it yet, so a failure
+  *     here only releases the slots, and this time counts neither against an invoker nor against the flare.
+  *     `placing` is never stored: that write already records the next state.
+  *   - ''Starting'' (`starting`): packs are requested, `Start` and `Deadline` run.
+  *   - ''Running'' (`running`): every pack is ready. The record is stored soon, not before the workers start:
   *     a restarting controller treats `starting` and `running` alike.
-  *   - ''Stopping'': the first cause is known; every pack that has not ended was told to.
+  *   - ''Stopping'': the first cause is known; every pack that has not ended was told to end.
   *   - ''Cleaning'': every pack has ended; the backend is cleaned (backends that keep nothing skip this).
   *   - ''Closing'': the final record is being stored.
-  *   - ''Ended'': announced. Packs given up on may still hold slots: each is released when the pack reports
-  *     its end or its invoker is lost, not before, as it may be alive; then the actor retires.
+  *   - ''Ended'': announced. Packs that were given up on may still hold slots: each pack's are released when
+  *     it reports its end or its invoker is lost, not before, as it may be alive; then the actor retires.
   *
   * ==Rules==
-  *   - At the deadline it is nobody's failure yet: which of the workers that had not ended ran, and which
-  *     waited for them, is known when the packs have ended. Where outputs cannot be kept, which packs wait
-  *     for, and nobody ran, it is the platform's.
-  *   - The first cause wins. A `peer-failed` is nobody's cause while the peer may yet be heard of: it starts
-  *     `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that explains it
-  *     ([[FlareEnding.revealing]]), or the loss of an invoker, takes its place.
-  *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at; before that,
-  *     those of workers that have ended, as the pack's invoker says so.
-  *   - Results that arrive until the last pack has ended count, also after the cause.
+  *   - At the deadline no worker is blamed yet: which of the unfinished workers ran, and which waited for
+  *     them, is known when the packs have ended. If no worker ran because packs waited for outputs that
+  *     cannot be kept, the failure is the platform's.
+  *   - The first cause wins. A `peer-failed` is not a cause while the peer's own failure may still arrive: it
+  *     starts `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that
+  *     explains it ([[FlareEnding.revealing]]), or the loss of an invoker, replaces it.
+  *   - Slots of a pack are released when it has ended, each pack once, in any stage of the flare; before
+  *     that, those of workers that have ended, as the pack's invoker reports.
+  *   - Results that arrive before the last pack has ended count, even after the cause.
   *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap. So
-  *     where there is to be one, packs are waited for as long as their machine may be lost and not be known
-  *     to be, and a slow clean-up as long again (both by `Loss`).
-  *   - Reports of another attempt change nothing.
+  *     before a retry the flare waits for packs as long as their machine may be lost without this being
+  *     known, and as long again for a slow clean-up (both by `Loss`).
+  *   - Reports of other attempts change nothing.
   *   - A group runs once its packs are ready, until a cause ends it: one of its packs has ended, it was
-  *     closed (cancelled), or no flare came for too long (its `Deadline`). Its workers never report.
+  *     closed (cancelled), or it had no flare for too long (its `Deadline`). Its workers never report.
   */
 final case class FlareLifecycle private (
     flare: Flare,
@@ -67,12 +67,13 @@ final case class FlareLifecycle private (
     isCleanLate: Boolean = false,
     storageFailure: Option[StorageFailure] = None
 ):
-  /** The flare as it is to be stored and shown. */
+  /** The flare as it is stored and shown. */
   def record: Flare =
     val now = progress.fold(flare)(p => flare.copy(packs = p.packs, workers = p.workers))
     cancellation.fold(now)(why => now.copy(error = Some(why.failure)))
 
-  /** What ends it, if that is one: another scheduler that takes over is to go on with it. */
+  /** The cancellation that is ending the flare, if any: another scheduler that takes over must continue it.
+    */
   private def cancellation: Option[Cause] = stage match
     case Stage.Stopping | Stage.Cleaning =>
       cause
@@ -80,10 +81,10 @@ final case class FlareLifecycle private (
         .orElse(Option.when(cancelled)(FlareEnding.cancelled(CancelledBy.User, flare.request.isGroup)))
     case _ => None
 
-  /** Once they are stored, the inputs are read again when they are needed. */
+  /** Once stored, the inputs are read again when they are needed. */
   def withoutInputs: FlareLifecycle = copy(flare = flare.copy(request = flare.request.withoutInputs))
 
-  /** Whether it was cancelled and is not to run again. */
+  /** Whether it was cancelled and will not run again. */
   def isCancelled: Boolean = cancelled || cause.exists(_.state == FlareState.Cancelled)
 
   /** Whether a cancellation still makes a difference. */
@@ -135,21 +136,21 @@ final case class FlareLifecycle private (
     case Stage.Closing if state.isFinal => end(at)
     case _ => Step(this)
 
-  /** All is there that packs are given: they are asked for, and the flare's time begins. */
+  /** The packs' inputs are available: the packs are requested, and the flare's time begins. */
   private def begin(at: Timestamp): Step =
     Step(copy(stage = Stage.Starting, deadline = Some(at + flare.request.timeout)))
       .add(Vector(StopTimer(FlareTimer.Inputs), SetTimer(FlareTimer.Start)))
       .add(if flare.request.isGroup then Vector.empty else Vector(SetTimer(FlareTimer.Deadline)))
-      // Last: whoever hears of it may count on the time having begun.
+      // Last: the receivers may rely on the time having begun.
       .add(progress.map(p => Prepare(p.plan)).toVector)
 
-  /** Announces; the record says so even when it could not be stored, so that nobody waits for ever. */
+  /** Announces the end, even if the record could not be stored, so that nobody waits for ever. */
   private def end(at: Timestamp): Step =
     val ended = copy(stage = Stage.Ended)
     val rest = if progress.forall(_.open == 0) then Vector(Retire) else Vector.empty
     Step(ended, Announce(record.copy(ended = flare.ended.orElse(Some(at))))).add(rest)
 
-  /** What these workers have put out is given up. */
+  /** Gives up the outputs of these workers. */
   private def lose(why: StorageFailure, at: Timestamp): Step =
     progress.filter(_ => why.workers.nonEmpty).fold(Step(this)): p =>
       val (left, results) = p.losing(why, at)
@@ -160,7 +161,7 @@ final case class FlareLifecycle private (
       stop(why, at)
     case Stage.Cleaning if isCleanLate => withoutRetry(at)
     case Stage.Stopping | Stage.Cleaning =>
-      // Whether its workers ended in time is not known any more.
+      // Whether its workers ended in time is no longer known.
       val known = cause.map(_.copy(provisional = false))
       Step(copy(cause = known.orElse(Some(why)), cancelled = true))
     case Stage.Closing =>
@@ -171,7 +172,7 @@ final case class FlareLifecycle private (
     case Stage.Ended => Step(this)
 
   private def onReport(report: PackReport, at: Timestamp): Step =
-    // while placing, no invoker was asked for anything: whatever reports is mistaken
+    // while placing, no pack was requested: such a report is a mistake
     val ours = report.attempt == flare.attempt && report.flareId == flare.id && stage != Stage.Placing
     progress.filter(_ => ours).fold(Step(this)) { p =>
       absorbed(p.absorb(report, cause), at)
@@ -186,7 +187,7 @@ final case class FlareLifecycle private (
           Option.when(news.logs.nonEmpty)(StoreLogs(news.logs)),
           Option.when(news.phases.nonEmpty)(StorePhases(news.phases)),
           Option.when(news.shrunk.nonEmpty)(Shrink(flare.attempt, news.shrunk)),
-          // a placing flare releases all its slots at once when it stops: no pack of it was asked for
+          // a placing flare releases all its slots together when it stops: none of its packs was requested
           Option.when(news.ended.nonEmpty && stage != Stage.Placing)(Release(flare.attempt, news.ended)),
           Option.when(progress.exists(_.workers ne news.progress.workers))(Progress),
           Option.when(cause.isEmpty && stage == Stage.Starting)(StartOutcome.ofFailed(news))
@@ -195,7 +196,7 @@ final case class FlareLifecycle private (
         ).flatten
       Step(copy(progress = Some(news.progress))).add(effects).andThen(_.weigh(news.failures, at))
     case Stage.Closing | Stage.Ended if news.ended.nonEmpty =>
-      // packs that were given up on: of them only the slots still matter, and what they left
+      // packs that were given up on: all that still matters is their slots, and what they left on the backend
       val rest = progress.map(p => p.copy(stages = news.progress.stages, open = news.progress.open))
       val drained = rest.exists(_.open == 0)
       Step(copy(progress = rest), Release(flare.attempt, news.ended))
@@ -203,7 +204,7 @@ final case class FlareLifecycle private (
         .add(if drained && stage == Stage.Ended then Vector(Retire) else Vector.empty)
     case _ => Step(this)
 
-  /** An invoker is back with what it has of this flare, which another scheduler placed. */
+  /** An invoker is back with its packs of this flare, which another scheduler placed. */
   private def onPacksHeld(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Timestamp): Step =
     progress.fold(Step(this)): p =>
       val (held, missing) = p.plan.packs
@@ -215,7 +216,7 @@ final case class FlareLifecycle private (
         _.absorbed(p.missing(missing, FlareEnding.notKept(invoker, unbroken && flare.started.isEmpty)), at)
       )
 
-  /** What the failures mean, and whether the packs are ready or have all ended. */
+  /** Decides whether the failures end the flare, and whether the packs are all ready or have all ended. */
   private def weigh(failures: Vector[Failure], at: Timestamp): Step = cause match
     case Some(known) =>
       val replaceable = known.provisional && known.state == FlareState.Failed
@@ -232,15 +233,17 @@ final case class FlareLifecycle private (
             else Step(this)
           suspected.andThen(_.started(at)).andThen(now => if now.allEnded then now.finish(at) else Step(now))
 
-  /** A worker's or pack's failure as the flare's cause. A worker that met the flare's deadline by its own
-    * clock has timed out with the flare.
+  /** Turns a worker's or pack's failure into the flare's cause. A worker that reached the flare's deadline by
+    * its own clock has timed out together with the flare.
     */
   private def causeOf(failure: Failure, at: Timestamp, provisional: Boolean = false): Cause =
     if failure.kind == FailureKind.Timeout && deadline.exists(at >= _) then
       progress.fold(Cause(FlareState.TimedOut, failure))(FlareEnding.timedOut(_, flare.request.timeout))
     else Cause(FlareState.Failed, failure, provisional)
 
-  /** Its end may be told with its start, which its first worker knows by a clock of its own. */
+  /** When the flare started. The report of its end may include that of its start, whose time the first worker
+    * takes from its own clock.
+    */
   private def startOf(progress: AttemptProgress, at: Timestamp): Timestamp =
     val asked = deadline.fold(at)(_ - flare.request.timeout)
     progress.workers.iterator.flatMap(_.started).minOption.fold(at)(_.max(asked).min(at))
@@ -254,12 +257,12 @@ final case class FlareLifecycle private (
             flare =
               flare.copy(state = FlareState.Running, started = flare.started.orElse(Some(startOf(p, at))))
           )
-        // a flare of one pack started by itself, and a group runs nothing
+        // a flare of one pack starts on its own, and a group runs nothing
         val start =
           if flare.request.isGroup then Vector(Open)
           else if p.stages.length > 1 then Vector(Start(p.endpoints))
           else Vector.empty
-        // on a group's packs nothing was started
+        // nothing was started on a group's packs
         val told =
           if flare.request.memberOf.isEmpty then Vector(Starts(StartOutcome.ofStarted(p))) else Vector.empty
         Step(running).add(start).add(Vector(StopTimer(FlareTimer.Start), Progress)).add(told)
@@ -293,7 +296,7 @@ final case class FlareLifecycle private (
       Step(copy(awaitsLoss = true), SetTimer(FlareTimer.Loss))
     case (FlareTimer.Abort | FlareTimer.Loss, Stage.Stopping) => giveUp(at)
     case (FlareTimer.Clean, Stage.Cleaning) if willRetry && !isCleanLate =>
-      // Invokers may take longer to clean than an end is to be delayed: a retry is worth the wait.
+      // Invokers may take longer to clean than an end may be delayed: a retry is worth the wait.
       Step(copy(isCleanLate = true), SetTimer(FlareTimer.Loss))
     case (FlareTimer.Clean, Stage.Cleaning) => uncleaned(terms.cleanLimit, at)
     case (FlareTimer.Loss, Stage.Cleaning) if isCleanLate => uncleaned(terms.lateCleanLimit, at)
@@ -303,18 +306,18 @@ final case class FlareLifecycle private (
     val message = s"the backend was not cleaned within $limit"
     onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some(Operation.CleanUp))), at)
 
-  /** Only the retry had it wait for the clean-up still, which goes on by itself. */
+  /** The flare was waiting for the clean-up only because of the retry; the clean-up itself continues. */
   private def withoutRetry(at: Timestamp): Step = copy(cancelled = true).onCleaned(None, at)
 
-  /** Packs do not end. */
+  /** Gives up on packs that do not end. */
   private def giveUp(at: Timestamp): Step =
-    // a cancelled or timed out worker says so, wherever its pack is
+    // a cancelled or timed-out worker is shown as that, whatever became of its pack
     val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
     else progress
     val silent = progress.fold("")(_.openPacks.mkString(", "))
     val note = s"packs $silent of a flare did not end within ${terms.abortLimit}; " +
       "their slots stay reserved until they report or their invoker is lost"
-    // Its peers have reported it lost: that the pack itself is silent says more.
+    // Its peers have reported the pack lost: that the pack itself is silent says more.
     val lost =
       for
         known <- cause if known.provisional && known.failure.kind == FailureKind.PeerFailed
@@ -325,7 +328,7 @@ final case class FlareLifecycle private (
   private def stopWith(why: AttemptProgress => Cause, at: Timestamp): Step =
     progress.fold(Step(this))(p => stop(why(p), at))
 
-  /** The cause is known: end every pack that has not ended. */
+  /** The cause is known: ends every pack that has not ended. */
   private def stop(why: Cause, at: Timestamp): Step = stage match
     case Stage.Waiting =>
       Step(copy(cause = Some(why)), LeaveQueue).andThen(_.close(at))
@@ -349,7 +352,7 @@ final case class FlareLifecycle private (
 
   private def finishUnasked(at: Timestamp): Step = if willRetry then retry else close(at)
 
-  /** Every pack has ended, or is given up on. */
+  /** Every pack has ended, or was given up on. */
   private def finish(at: Timestamp): Step =
     val known = copy(cause = cause.orElse(suspicion.map(causeOf(_, at))))
     val timers = FinishTimers
@@ -377,8 +380,9 @@ final case class FlareLifecycle private (
     val again = FlareLifecycle
       .queued(FlareLifecycle.reset(flare, next), terms)
       .copy(unplaced = unplaced + noRoom.size)
-    // While placing no pack was asked for, so that nothing was left. And the store may say `queued` still: who
-    // has taken the flare over runs this attempt, and keeps what it puts out by the same names.
+    // While placing no pack was requested, so there is nothing to clear. Besides, the store may still say
+    // `queued`: a scheduler that has taken the flare over then runs this attempt, and stores its outputs
+    // under the same names.
     val asked = stage != Stage.Placing
     Step(again, note)
       .add(Option.when(asked)(ClearAttempt).toVector)
@@ -413,7 +417,7 @@ final case class FlareLifecycle private (
       .add(Option.when(missing.nonEmpty && !flare.request.isGroup)(StoreResults(missing)).toVector)
       .add(Vector(Store(ended.record, confirm = true)))
 
-  /** The progress, or for a flare that never had slots one with its workers and no packs. */
+  /** The progress; for a flare that never had slots, one with its workers and no packs. */
   private def progressOrNone: AttemptProgress =
     progress.getOrElse(AttemptProgress.begin(Plan(Vector.empty, 0), terms.outputLimit).copy(workers =
       flare.workers
@@ -426,8 +430,8 @@ object FlareLifecycle:
   enum Stage:
     case Waiting, Placing, Starting, Running, Stopping, Cleaning, Closing, Ended
 
-  /** What the machine must know of the settings: whether the backend keeps what needs cleaning, and the
-    * limits as its messages name them.
+  /** The settings that the state machine needs: whether the backend keeps data that must be cleaned up, and
+    * the limits as its messages name them.
     */
   final case class Terms(
       cleans: Boolean,
@@ -439,7 +443,7 @@ object FlareLifecycle:
       outputLimit: Long
   )
 
-  /** The state after a step, and what is to be done, in order. */
+  /** The state after a step, and its effects, in order. */
   final case class Step(state: FlareLifecycle, effects: Vector[FlareEffect]):
     def add(more: Vector[FlareEffect]): Step = copy(effects = effects ++ more)
     def andThen(next: FlareLifecycle => Step): Step =
@@ -449,45 +453,45 @@ object FlareLifecycle:
   object Step:
     def apply(state: FlareLifecycle, effects: FlareEffect*): Step = Step(state, effects.toVector)
 
-  /** A flare that waits for its slots, with nothing done about it yet. */
+  /** A flare that waits for its slots, with nothing done for it yet. */
   def queued(flare: Flare, terms: Terms): FlareLifecycle =
     FlareLifecycle(flare, Stage.Waiting, None, None, None, None, cancelled = false, terms)
 
-  /** A flare as accepted; what of it is to be stored and started. */
+  /** A flare that was just accepted: stores it and starts its wait. */
   def accept(flare: Flare, terms: Terms): Step =
     Step(queued(flare, terms), Store(flare, confirm = true), SetTimer(FlareTimer.Queue))
 
-  /** A flare that another scheduler placed, whose packs may still run: those who have them tell
-    * ([[FlareEvent.PacksHeld]]), or are lost. One that was being ended has its cause in the record.
+  /** A flare that another scheduler placed, and whose packs may still run: their invokers report them
+    * ([[FlareEvent.PacksHeld]]), or are lost. If it was being ended, the record has the cause.
     */
   def adopt(flare: Flare, terms: Terms, at: Timestamp): Step =
     val starting = flare.state != FlareState.Running
     val known = flare.copy(state = if starting then FlareState.Starting else FlareState.Running, error = None)
-    // Whether those that are to be started were told so is not known; they are told once more, which does no harm.
-    // A group is open when its packs have said so once more.
+    // It is not known whether the packs were already told to start; they are told again, which does no harm.
+    // A group is open when its packs have reported ready once more.
     val startsAgain = starting || flare.packs.length > 1 || flare.request.isGroup
     val life = queued(known, terms).copy(
       stage = if startsAgain then Stage.Starting else Stage.Running,
       progress = Some(AttemptProgress.resume(known, terms.outputLimit)),
       deadline = Some(flare.started.getOrElse(at) + flare.request.timeout)
     )
-    // Of a group it is the time without a flare, which begins when it is open.
+    // For a group the deadline is the time without a flare, which begins when it is open.
     val begun = Step(life)
       .add(Option.when(!flare.request.isGroup)(SetTimer(FlareTimer.Deadline)).toVector)
       .add(Option.when(starting)(SetTimer(FlareTimer.Start)).toVector)
     flare.error match
       case Some(why) => begun.andThen(_.stop(FlareEnding.known(why), at))
-      // What workers that have ended failed by is not heard of again.
+      // The failures of workers that have ended are not reported again.
       case None => begun.andThen(_.weigh(flare.workers.flatMap(_.error), at))
 
   /** A flare found queued in the store after a restart. */
   def resume(flare: Flare, terms: Terms): Step = Step(queued(flare, terms), SetTimer(FlareTimer.Queue))
 
-  /** The same of one that is stored otherwise. */
+  /** The same for a flare that is stored in another state. */
   def requeue(flare: Flare, terms: Terms): Step =
     Step(queued(flare, terms), Store(flare, confirm = false), SetTimer(FlareTimer.Queue))
 
-  /** The flare as before its `attempt`: nothing placed, nothing run. */
+  /** The flare as it is before `attempt`: nothing placed, nothing run. */
   def reset(flare: Flare, attempt: Int): Flare = flare.copy(
     state = FlareState.Queued,
     attempt = attempt,

@@ -6,9 +6,9 @@ import burst.protocol.{FlareId, InvokerId}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
-/** A flare that waits for its slots. `since` is when it began to wait; `avoid` is where its last attempt did
-  * not start, `why` what became of that, where it has given its slots back because a cluster had no room for
-  * its packs. Such a one stands by the `number` it had.
+/** A flare that waits for its slots. `since` is when it began to wait; `avoid` is the machine on which its
+  * last attempt did not start. If it released its slots because a cluster had no room for its packs, `why` is
+  * the reason, and it keeps the `number` it had in the queue.
   */
 final case class Waiting(
     id: FlareId,
@@ -23,15 +23,17 @@ final case class Waiting(
   def size: Int = request.size
   def attemptId: AttemptId = AttemptId(id, attempt)
 
-/** A flare's number in the queue, and since when it has waited: with it, it waits again where it stood. */
+/** A flare's number in the queue and the time since when it has waited: with it the flare can return to its
+  * place.
+  */
 final case class QueueTicket(number: Long, since: MonotonicTime)
 
 object Waiting:
-  /** Whether it is one of a sequence. */
+  /** Whether it is a part of a sequence. */
   def isPart(request: FlareRequest): Boolean = request.activation.exists(_.component)
 
-/** The flares of one namespace in the order they came, by their numbers in the queue, `parts` of them of
-  * sequences. `served` is the queue's account: slots handed to it so far, on the queue's common scale.
+/** The flares of one namespace in the order of their numbers in the queue, `parts` of them of sequences.
+  * `served` is the namespace's account: slots handed to it so far, on the queue's common scale.
   */
 final case class TenantQueue(waiting: TreeMap[Long, Waiting], parts: Int, served: Long):
   def length: Int = waiting.size
@@ -45,8 +47,8 @@ final case class TenantQueue(waiting: TreeMap[Long, Waiting], parts: Int, served
 object TenantQueue:
   private def part(flare: Waiting): Int = if Waiting.isPart(flare.request) then 1 else 0
 
-/** Who waits, and in which order: as they came within a namespace, start-time fair queueing by slots between
-  * namespaces.
+/** The waiting flares and their order: first come, first served within a namespace, start-time fair queueing
+  * by slots between namespaces.
   *
   * Every namespace has an account of the slots it was given. The next flare is the first of the namespace
   * with the smallest account; placing it adds its size. A namespace that begins to wait starts at the common
@@ -57,8 +59,8 @@ object TenantQueue:
   * A (8), B (8), A (16), B (16), A (24), B's 32 (48), and A until it has had 48 too. B did not wait for A's
   * hundred, and B's large flare cost it what it took.
   *
-  * However many wait, one comes or goes in logarithmic time, from wherever in the queue: `numbers` has the
-  * number of each, which the next one's is above.
+  * Adding a flare, or removing one from any place in the queue, takes logarithmic time: `numbers` has the
+  * number of each, and the next one's is above all of them.
   */
 final case class FlareQueue private (
     queues: Map[String, TenantQueue],
@@ -68,16 +70,17 @@ final case class FlareQueue private (
 ):
   def length: Int = numbers.size
 
-  /** Namespaces that have flares here. */
+  /** The number of namespaces with flares in the queue. */
   def waitingTenants: Int = queues.valuesIterator.count(_.waiting.nonEmpty)
 
-  /** Whether more than `most` wait, parts of sequences apart. */
+  /** Whether more than `most` flares wait, not counting parts of sequences. */
   def exceeds(most: Int): Boolean = length > most && length - queues.valuesIterator.map(_.parts).sum > most
 
   def exceeds(most: Int, tenant: String): Boolean =
     queues.get(tenant).exists(queue => queue.length - queue.parts > most)
 
-  /** A flare comes, to the end of its namespace unless it has a number; one that stands here already moves.
+  /** Adds a flare, at the end of its namespace unless it has a number; a flare that is already in the queue
+    * moves.
     */
   def enqueue(flare: Waiting): FlareQueue = remove(flare.id, flare.tenant).added(flare)
 
@@ -92,13 +95,13 @@ final case class FlareQueue private (
       clock
     )
 
-  /** That of a flare that stands here. */
+  /** The ticket of a flare in the queue. */
   def ticketOf(flare: Waiting): Option[QueueTicket] =
     numbers.get(flare.id).map(QueueTicket(_, flare.since))
 
-  /** All that wait, in the order in which they are to be served: always the first of the namespace with the
-    * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that
-    * is `done` by then no further one is.
+  /** All waiting flares in the order in which they are to be served: always the first of the namespace with
+    * the smallest account, which its size is then added to. Lazy, as rarely more than a few are needed; once
+    * a namespace is `done`, the rest of its flares are skipped.
     */
   def order(done: String => Boolean): Iterator[Waiting] =
     val heads = mutable.PriorityQueue.from(
@@ -121,23 +124,23 @@ final case class FlareQueue private (
   /** The first of each namespace. */
   def heads: Iterator[Waiting] = queues.valuesIterator.flatMap(_.waiting.headOption).map(_._2)
 
-  /** Those that wait and came since the `next` one had this number, as they came. */
+  /** The waiting flares that were added since `next` had this number, in that order. */
   def since(number: Long): Vector[Waiting] =
     if number >= next then Vector.empty
     else queues.valuesIterator.flatMap(_.waiting.iteratorFrom(number)).toVector.sortBy(_._1).map(_._2)
 
-  /** Takes out a flare, as it was given its slots. */
+  /** Removes a flare because it was given its slots. */
   def served(flare: Waiting): FlareQueue =
     taken(flare.id, flare.tenant).fold(this) { queue =>
       val after = queue.copy(served = queue.served + flare.size)
       pruned(queues.updated(flare.tenant, after), flare.id, clock.max(queue.served))
     }
 
-  /** Takes out a flare that no longer wants its slots; nothing is put to its namespace's account. */
+  /** Removes a flare that no longer wants its slots; its namespace's account stays the same. */
   def remove(id: FlareId, tenant: String): FlareQueue =
     taken(id, tenant).fold(this)(queue => pruned(queues.updated(tenant, queue), id, clock))
 
-  /** The queue of a namespace without a flare that stands in it. */
+  /** The queue of a namespace without this flare, if it contains it. */
   private def taken(id: FlareId, tenant: String): Option[TenantQueue] =
     for
       number <- numbers.get(id)
@@ -145,7 +148,8 @@ final case class FlareQueue private (
       if queue.waiting.contains(number)
     yield queue.without(number)
 
-  /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they say nothing.
+  /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they have no
+    * effect.
     */
   private def pruned(queues: Map[String, TenantQueue], gone: FlareId, clock: Long): FlareQueue =
     val kept = queues.filter((_, queue) => queue.waiting.nonEmpty || queue.served > clock)
@@ -154,11 +158,11 @@ final case class FlareQueue private (
 object FlareQueue:
   val empty: FlareQueue = FlareQueue(Map.empty, Map.empty, next = 0L, clock = 0L)
 
-  /** The `first` of a namespace that is to be served next, at this account, and those behind it. */
+  /** The `first` flare of a namespace to be served next, at this account, and those behind it. */
   private final class Head(served: Long, flares: Iterator[Waiting]):
     val first: Waiting = flares.next()
 
-    /** The same namespace once that one was served. */
+    /** The same namespace once `first` has been served. */
     def next: Option[Head] = Option.when(flares.hasNext)(Head(served + first.size, flares))
 
     private def key: (Long, MonotonicTime, String) = (served, first.since, first.tenant)

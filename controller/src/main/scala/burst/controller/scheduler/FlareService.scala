@@ -5,31 +5,34 @@ import burst.protocol.{FlareId, InvokerId, Timestamp}
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
-/** A flare as it is, and the results of all its workers where they are known without asking the store. */
+/** A flare in its present state, and the results of all its workers if they are known without asking the
+  * store.
+  */
 final case class FlareView(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
 
-/** What the HTTP side asks of the scheduler's side. The one seam between the two. */
+/** The interface through which the HTTP side calls the scheduler's side. The only seam between the two. */
 trait FlareService:
-  /** Gives the flare, or group, to the scheduler. What is answered is stored, but for one that nobody is told
-    * of before its end: its answer is that end where it comes soon.
+  /** Submits the flare, or group, to the scheduler. The answer is stored first, except for a flare that
+    * nobody learns of before its end: its answer is that end if it comes soon.
     */
   def submit(request: FlareRequest): Future[Either[Refusal, FlareView]]
 
-  /** Completes when the flare has ended, or with its present state after `limit`. */
+  /** Completes when the flare has ended, or after `limit` with its present state. */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[FlareView]]
 
-  /** Also closes a group, with the flares that run or wait on it. */
+  /** Cancels a flare, or closes a group with the flares that run or wait on it. */
   def cancel(id: FlareId, by: CancelledBy = CancelledBy.User): Future[CancelOutcome]
 
-  /** Ends all flares and groups of a namespace that has been revoked, and those that are still on their way.
+  /** Ends all flares and groups of a namespace that has been revoked, including those that are still on their
+    * way.
     */
   def endRevoked(namespace: String): Future[Unit]
 
-  /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */
+  /** The flare's queue estimate; nothing if it does not wait, or if it is not known at present. */
   def queueEstimate(id: FlareId): Future[Option[QueueEstimate[Timestamp]]]
   def invokers(): Future[Vector[InvokerView]]
 
-  /** Has a machine be given no more flares, or some again: the scheduler alone is told. The machine as it
-    * then is; nothing where the scheduler knows none of that id.
+  /** Drains a machine, or ends that; only the scheduler is notified. Returns the machine's new state; nothing
+    * if the scheduler knows no machine with that id.
     */
   def drain(id: InvokerId, on: Boolean): Future[Option[InvokerView]]

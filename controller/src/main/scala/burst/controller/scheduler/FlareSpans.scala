@@ -14,7 +14,8 @@ import io.opentelemetry.api.common.{Attributes, AttributesBuilder}
   *     ├─ placement  until packs are asked } of each attempt
   *     └─ pack …     by its invoker
   * }}}
-  * The controller that has the flare when it ends reports the whole: its span has its id by the flare's.
+  * The controller that has the flare when it ends reports the whole; the span's id is derived from the
+  * flare's.
   */
 private[scheduler] final class FlareSpans(id: FlareId, request: FlareRequest, spans: SpanSink):
   private val own: Option[TraceContext] =
@@ -40,7 +41,7 @@ private[scheduler] final class FlareSpans(id: FlareId, request: FlareRequest, sp
     val parent = request.origin.flatMap(_.trace).map(_.spanId)
     spans.ended(EndedSpan(context, parent, "flare", flare.created, end, attributes.build(), error))
 
-  /** A group that its owner has closed. */
+  /** Whether it is a group that its owner has closed. */
   private def isClosed(flare: Flare): Boolean = request.isGroup && flare.state == FlareState.Cancelled
 
   private def step(name: String, attempt: Int, from: Timestamp, to: Timestamp): Unit = own.foreach: flare =>

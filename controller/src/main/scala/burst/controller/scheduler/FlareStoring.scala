@@ -14,10 +14,10 @@ import burst.protocol.{FlareId, Origin}
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
 import org.slf4j.Logger
 
-/** Has a flare written ([[FlareWriter]]), and decides what becomes of it when that fails: it is tried again
-  * while that is put up with ([[StoreBackoff]]); then the store is given up on, but for the record of a
-  * flare's end where it knows the flare. Where what fails is not the database but what stands beside it, that
-  * is given up, and if it is of the log alone the flare goes on. Belongs to the flare's actor.
+/** Stores a flare through [[FlareWriter]] and decides what happens when that fails: it retries for a limited
+  * time ([[StoreBackoff]]); then it gives up the store, except for the record of a flare's end if the store
+  * knows the flare. If not the database fails but the storage beside it, the data there is given up; if that
+  * is only a part of the log, the flare continues. Belongs to the flare's actor.
   */
 private[scheduler] final class FlareStoring(
     id: FlareId,
@@ -50,33 +50,35 @@ private[scheduler] final class FlareStoring(
 
   private val backoff = StoreBackoff(settings, timers, again = WriteAgain, overdue = StoreOverdue)
 
-  /** How it ended, while that was told but could not be stored: it is tried until it is. */
+  /** How the flare ended, while that was announced but could not be stored: it is retried until it succeeds.
+    */
   private var unstored = Option.empty[Flare]
 
-  /** Its submitter was told that it is accepted before it was stored: it is to have a record, come what may.
+  /** Whether its submitter was told that it is accepted before it was stored: then it must get a record in
+    * any case.
     */
   private var isPromised = false
 
-  /** It is stored in a while, or with its end, whether it `begins` now or waits. */
+  /** The flare is stored later, or with its end, whether it `begins` now or waits. */
   def defer(flare: Flare, begins: Boolean): Unit =
     isPromised = true
     if begins then writer.begins()
     writer.save(flare)
 
-  /** Its submitter may still be told that there is none. */
+  /** Whether its submitter can still be told that there is no such flare. */
   private def isOpen: Boolean = !writer.isInserted && !isPromised
 
-  /** The end that was told is not stored yet. */
+  /** Whether the end that was announced is not stored yet. */
   def hasUnstoredEnd: Boolean = unstored.nonEmpty
 
-  /** It has been put up with for long enough. */
+  /** The store has failed for the longest time that is tolerated. */
   def overdue(): Unit = backoff.exhaust()
 
-  /** To be called with what was told, before anything else is done with it. */
+  /** Must be called with each outcome that was sent, before anything else is done with it. */
   def finished(written: Written): Outcome =
     val packs = writer.finished(written)
     written match
-      // It says nothing of the database.
+      // This says nothing about the database.
       case Written.Gathered(_) => Outcome.Gathered(packs, writer.storageFailure)
       case Written.Done(confirms, _, told, _) =>
         health.succeeded()
@@ -106,7 +108,7 @@ private[scheduler] final class FlareStoring(
     backoff.scheduleRetry()
     Outcome.TriedAgain
 
-  /** What of a flare whose end is told was not given up by then is stored with that. */
+  /** If the flare's end is announced, data that was not given up before is stored together with it. */
   private def giveUpBeside(cause: Throwable): FlareWriter.Lost = cause match
     case _: StoreException => FlareWriter.Lost.Nothing
     case _ if hasUnstoredEnd => FlareWriter.Lost.Nothing
@@ -115,43 +117,43 @@ private[scheduler] final class FlareStoring(
   private def fail(operation: String, cause: Throwable, taken: Boolean, lost: Set[Int] = Set.empty): Outcome =
     if !writer.isGivenUp && !isRefusal(cause) then
       log.atError().of(id, origin).setCause(cause).log("the store failed during {}", operation)
-    // its submitter is told that there is none
+    // its submitter is told that there is no such flare
     val mayBeThere = isOpen && !writer.isGivenUp && !isAnswer(cause)
     if taken || isOpen then writer.giveUp()
     backoff.reset()
-    // what is written from now on is the end: it is tried, too
+    // what is written from now on is the end: that is retried, too
     if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
     writer.dropConfirms()
     Outcome.Failed(operation, cause, mayBeThere, lost)
 
-  /** Nothing is stored by this: the database has said so, or was not asked. */
+  /** Whether it is certain that nothing was stored: the database has said so, or was not asked. */
   private def isAnswer(cause: Throwable): Boolean = cause match
     case _: (FlareTaken | Superseded) => true
     case failure: StoreException => isRefusal(failure)
     case _ => true
 
-  /** The store is well. */
+  /** Whether the store works and has refused the flare. */
   private def isRefusal(cause: Throwable): Boolean = cause match
     case _: (PackageGone | AlreadySubmitted) => true
     case _ => false
 
-  /** The flare has failed for its store; if it has ended by that, this is its record. */
+  /** The flare has failed because of its store; if it has ended by that, this is its record. */
   def failedWith(ended: Option[Flare]): Unit =
     unstored = ended.filterNot(_ => writer.isGivenUp)
     unstored.foreach(writer.save)
 
 private[scheduler] object FlareStoring:
   enum Outcome:
-    /** With whom waited for a record to be durable, the packs that may send more outputs, and how many
-      * reports of which are stored.
+    /** The records that were to be confirmed as durable, the packs that may send more outputs, and how many
+      * reports of each pack are stored.
       */
     case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int], told: Map[(Int, Int), Long])
     case TriedAgain
 
-    /** The packs that may send more outputs, and what is not gathered as it cannot be. */
+    /** The packs that may send more outputs, and the outputs that cannot be gathered. */
     case Gathered(packs: Set[Int], storageFailure: Option[StorageFailure])
 
-    /** A flare that was not known to be stored may be nevertheless: the connection may have broken after the
-      * commit. Of workers that are `lost` the outputs are given up.
+    /** If `mayBeThere`, a flare that was not known to be stored may be stored nevertheless: the connection
+      * may have broken after the commit. The outputs of workers that are `lost` are given up.
       */
     case Failed(operation: String, cause: Throwable, mayBeThere: Boolean, lost: Set[Int])

@@ -3,64 +3,64 @@ package burst.controller.scheduler
 import burst.controller.flare.{Flare, FlareState, WorkerResult}
 import org.apache.pekko.actor.typed.ActorRef
 
-/** Those who wait for news of a flare: its submitter that it is stored, or how it ends if that is soon,
-  * others how it ends. Belongs to the flare's actor.
+/** The callers that wait for news of a flare: its submitter, that it is stored, or how it ends if that is
+  * soon; others, how it ends. Belongs to the flare's actor.
   */
 private[scheduler] final class FlareSubscribers:
   import GangScheduler.{Awaited, Submitted}
 
   private var submitter = Option.empty[ActorRef[Submitted]]
 
-  /** The submitter need not be told before the flare's end. */
+  /** Whether the submitter need not be answered before the flare's end. */
   private var atEnd = false
 
-  /** What the submitter can be told of is stored, or will be. */
+  /** Whether the flare is stored, or certain to be, so that the submitter can be answered. */
   private var isAccepted = false
   private var waiters = Vector.empty[ActorRef[Awaited]]
   private var cancellers = Vector.empty[ActorRef[CancelOutcome]]
   private var onceStored = Vector.empty[ActorRef[CancelOutcome]]
   private var announced = Option.empty[Flare]
 
-  /** Those that are told with it. */
+  /** The results that are sent with it. */
   private var results = Vector.empty[WorkerResult]
 
-  /** Another controller has the flare: how it ends is not known here. */
+  /** Whether another controller has the flare: how it ends is not known here. */
   private var superseded = false
 
-  /** How the flare ended, once that was told. */
+  /** How the flare ended, once that was announced. */
   def ended: Option[Flare] = announced
   def supersede(): Unit = superseded = true
 
-  /** A submitter, which replaces an earlier one; it may be told at the flare's end. */
+  /** Sets the submitter, which replaces an earlier one; it may be answered at the flare's end. */
   def submits(replyTo: ActorRef[Submitted], atEnd: Boolean): Unit =
     submitter = Some(replyTo)
     this.atEnd = atEnd
 
   def isAnswerDue: Boolean = !atEnd
 
-  /** It is stored, or will be. */
+  /** The flare is stored, or certain to be. */
   def accept(flare: => Flare): Unit =
     isAccepted = true
     if !atEnd then answerAccepted(flare)
 
-  /** Another scheduler has left a flare, which is stored. */
+  /** Another scheduler has left the flare, which is stored. */
   def areLeftOne(): Unit = isAccepted = true
 
-  /** There is no such flare, unless there was one already: then its end is told. */
+  /** Refuses the submission, unless the flare was already accepted: then its end is sent. */
   def refuse(submitted: => Submitted): Unit = if !isAccepted then answer(submitted)
 
-  /** The submitter waits no longer for the end. */
+  /** The submitter no longer waits for the end. */
   def answerIsDue(flare: => Flare): Unit =
     atEnd = false
     announced match
       case Some(ended) => answerEnd(ended)
       case None => if isAccepted then answerAccepted(flare)
 
-  /** One that ends just now is announced once that is stored: nobody is to take it for stored before. */
+  /** A flare that has just ended is announced once that is stored: nobody may take it as stored before. */
   private def answerAccepted(flare: Flare): Unit =
     if !flare.state.isFinal then answer(Submitted.Accepted(flare))
 
-  /** Its submitter finds out by asking another scheduler. */
+  /** Its submitter gets the answer by asking another scheduler. */
   def leaveUnanswered(): Unit = submitter = None
   def cancels(replyTo: ActorRef[CancelOutcome]): Unit = cancellers :+= replyTo
 
@@ -73,7 +73,7 @@ private[scheduler] final class FlareSubscribers:
   def waits(replyTo: ActorRef[Awaited]): Unit =
     if announced.isEmpty then waiters :+= replyTo else replyTo ! outcome
 
-  /** What became of the submission is told once. */
+  /** Answers the submission, once. */
   def answer(submitted: => Submitted): Unit =
     submitter.foreach(_ ! submitted)
     submitter = None

@@ -4,9 +4,9 @@ import burst.controller.flare.{Flare, PackRecord}
 import burst.controller.metrics.FlareFigures
 import burst.protocol.{PackStart, Timestamp}
 
-/** Tells the metrics, and the flare's trace, where a flare's time goes, from its life as it is after each
-  * step. A try after the first waits from when it was queued again. How a group ends says nothing: it is
-  * closed, or nobody came. Belongs to the flare's actor.
+/** Reports to the metrics, and to the flare's trace, where a flare's time goes, from its state after each
+  * step. An attempt after the first waits from when it was queued again. A group's end is not counted: it was
+  * closed, or had no flares. Belongs to the flare's actor.
   */
 private[scheduler] final class FlareTimes(
     accepted: Flare,
@@ -17,7 +17,7 @@ private[scheduler] final class FlareTimes(
   private val isGroup = accepted.request.isGroup
   private var attempt = accepted.attempt
   private var queued = accepted.created
-  // Of one that another scheduler placed, it has told this.
+  // If another scheduler placed it, that one has reported this.
   private var placed = accepted.placed
   private var asked = accepted.placed
   private var started = accepted.started
@@ -30,7 +30,7 @@ private[scheduler] final class FlareTimes(
       placed.foreach: at =>
         figures.waited(at - queued)
         spans.waited(attempt, from = queued, to = at)
-    // Its time runs from when packs are asked for.
+    // Its time runs from when packs are requested.
     if asked.isEmpty && life.deadline.isDefined then
       asked = Some(now())
       for begun <- placed; at <- asked do
@@ -58,6 +58,6 @@ private[scheduler] final class FlareTimes(
     started = None
 
 private object FlareTimes:
-  /** The kind of start that all waited for. */
+  /** The slowest kind of start, which all packs waited for. */
   def slowest(packs: Vector[PackRecord]): PackStart =
     packs.flatMap(_.start).minByOption(_.ordinal).getOrElse(PackStart.Cold)

@@ -16,10 +16,10 @@ import burst.protocol.{FlareId, LogStream}
 import scala.concurrent.ExecutionContext
 import scala.util.Try
 
-/** What of a flare waits to be stored, but for its outputs in pieces, which gather in the spool. It is stored
-  * all at once, so that a record that says "ended" is never seen without its results. `confirms` are those
-  * who wait for the record to be durable, `waiting` the packs that send no more outputs before these are
-  * stored, `told` how many reports of which attempt's packs this is.
+/** The data of a flare that waits to be stored, except its outputs in pieces, which are gathered in the
+  * spool. It is stored as a whole, so that a record with a final state is never seen without its results.
+  * `confirms` are the records that must be confirmed as durable, `waiting` the packs that send no more
+  * outputs before these are stored, `told` how many reports of which attempt's packs it includes.
   */
 final case class WriteBatch(
     clear: Boolean = false,
@@ -35,8 +35,8 @@ final case class WriteBatch(
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
       waiting.isEmpty
 
-/** What became of a batch; on failure nothing of it is in the database, but for what it cleared, and `batch`
-  * is what is still to be done. `logFull`: no more of the flare's log is kept. Or what became of outputs on
+/** The outcome of a batch; on failure nothing of it is in the database, except what it cleared, and `batch`
+  * is what is still to be stored. `logFull`: no more of the flare's log is kept. Or the outcome of outputs on
   * their way to the spool.
   */
 enum Written:
@@ -51,15 +51,15 @@ enum Written:
 
 /** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
   *
-  * While a batch is being written the next one gathers: of several records only the last is written (each
+  * While a batch is being written the next one accumulates: of several records only the last is written (each
   * replaces the one before), so a flare that is placed at once is inserted as `starting` in a single write,
   * and a short flare makes two: that one, and its results with the final record.
   *
-  * Outputs go to the spool meanwhile, and packs may put out more once they are there: so much of them that
-  * the database does not know of, and beyond that once it does.
+  * Outputs go to the spool in the meantime, and packs may send more once they are there: up to a limit
+  * without the database knowing of them, and beyond that once it does.
   *
   * Not thread-safe: belongs to the flare's actor. `tell` is called on another thread and must only send.
-  * `mayLog` says whether the flare's namespace may write so many bytes of log now.
+  * `mayLog` returns whether the flare's namespace may write this many bytes of log now.
   */
 final class FlareWriter(
     store: FlareStore,
@@ -78,7 +78,7 @@ final class FlareWriter(
   private var pending = WriteBatch()
   private var busy = false
 
-  // a flush was asked for while the last one was under way
+  // a flush was requested while the last one was in progress
   private var wanted = false
   private var inserted = alreadyStored
   private var abandoned = false
@@ -89,26 +89,26 @@ final class FlareWriter(
   private val outputBytes = Unstored()
   private val unstored = Vector(logCost, outputBytes)
 
-  // how many lines were dropped since that was said last, and the last of them
+  // the number of lines dropped since the last note about them, and the last of those lines
   private var dropped = 0L
   private var lastDropped = Option.empty[LogText]
 
-  // Names of this writer's parts of the log: one that failed is written again under the name it had.
+  // Names of this writer's parts of the log: a part that failed is written again under the same name.
   private lazy val logWriter = java.lang.Long.toHexString(FlareWriter.Random.nextLong())
   private var logBatches = 0L
   private var logFull = false
 
-  /** The flare is in the store. */
+  /** Whether the flare is in the store. */
   def isInserted: Boolean = inserted
 
-  /** It is not, nor on its way there. */
+  /** Whether it is neither in the store nor on its way there. */
   def isUntouched: Boolean = !inserted && !busy
 
-  /** It runs before it is stored: the package that its pack has is not asked for. */
+  /** The flare runs before it is stored: its pack has the package, so the store does not check for that. */
   def begins(): Unit = begun = true
   private var begun = false
 
-  /** The attempt that was is forgotten, with what of it is not stored yet. */
+  /** Forgets the last attempt, including its data that is not stored yet. */
   def clear(): Unit =
     pending = WriteBatch(clear = true, pending.record, pending.confirms)
     forgetDropped()
@@ -117,7 +117,7 @@ final class FlareWriter(
     unstored.foreach(_.clear())
 
   def save(flare: Flare): Unit =
-    // What is not whole at its end never will be, and is not to keep that from being stored.
+    // Outputs that are incomplete at the end stay so, and must not keep the end from being stored.
     if flare.state.isFinal then
       val whole = flare.workers.iterator.filter(_.state == WorkerState.Succeeded).map(_.worker).toSet
       gathering.keepOnly(whole)
@@ -131,18 +131,18 @@ final class FlareWriter(
     gathering.add(more)
     more.foreach(piece => outputBytes.add(piece.bytes.length))
 
-  /** A pack waits until what it has put out so far is gathered, or stored: until then others may have to be
-    * told of it, should the flare come to another scheduler.
+  /** Makes a pack wait until its outputs so far are gathered, or stored: before that they may have to be sent
+    * again, if another scheduler takes over.
     */
   def awaited(pack: Int): Unit =
     if outputBytes.now <= FlareWriter.MostAhead then gathering.await(pack)
     else pending = pending.copy(waiting = pending.waiting + pack)
 
-  /** All that a pack has told in so many reports is here, or stored. */
+  /** All that a pack has sent in this many reports is here, or stored. */
   def told(attempt: Int, pack: Int, reports: Long): Unit =
     pending = pending.copy(told = pending.told.updated((attempt, pack), reports))
 
-  /** The packs that still wait though nothing is written any more. */
+  /** Returns the packs that still wait although nothing is written any more. */
   def dropAwaited(): Set[Int] =
     val packs = pending.waiting ++ gathering.dropAwaited()
     pending = pending.copy(waiting = Set.empty)
@@ -154,8 +154,8 @@ final class FlareWriter(
       case WorkerResult(_, Some(Output.Inline(text)), _) => outputBytes.add(text.length)
       case _ => ()
 
-  /** Lines beyond the buffer, or what the namespace may write, are dropped and counted: a function that
-    * writes faster than the disk must neither fill the controller's memory nor keep others from the disk.
+  /** Drops and counts lines that exceed the buffer, or what the namespace may write: a function that writes
+    * faster than the disk must neither fill the controller's memory nor keep others from the disk.
     */
   def logs(more: Vector[LogText]): Unit = if !logFull then
     val (kept, beyond) = more.span: text =>
@@ -176,9 +176,9 @@ final class FlareWriter(
   /** The outputs that cannot be gathered for now. */
   def storageFailure: Option[StorageFailure] = gathering.storageFailure
 
-  /** What was to stand beside the database is given up, so that the rest can be stored: what cannot be
-    * gathered, if that is what fails, or else what is whole and goes no further. Not while something is being
-    * written.
+  /** Gives up data that was to be kept outside the database, so that the rest can be stored: outputs that
+    * cannot be gathered, if that is what fails, or else complete data that cannot be moved on. Must not be
+    * called while something is being written.
     */
   def giveUpBeside(): FlareWriter.Lost =
     val ungathered = storageFailure.fold(Set.empty[Int])(_ => gathering.workers)
@@ -195,18 +195,18 @@ final class FlareWriter(
     unstored.foreach(_.clear())
     lost
 
-  /** The store is given up on: nothing is written any more. Not while something is being written. */
+  /** Gives up the store: nothing is written any more. Must not be called while something is being written. */
   def giveUp(): Unit =
     abandoned = true
     pausing = false
     pending = WriteBatch(waiting = dropAwaited())
     gathering.clear()
-    // Should it not succeed, the next start does it.
+    // If this fails, the next start does it.
     gathering.end.onComplete(_ => spool.discard(id))(using transfers)
 
   def isGivenUp: Boolean = abandoned
 
-  /** Starts writing what is pending, once nothing is being written, and all outputs are on their way. */
+  /** Writes pending data, unless something is being written, and once all outputs are on their way. */
   def flush(): Unit =
     pausing = false
     val isTriedAgain = gathering.hasFailed
@@ -224,15 +224,17 @@ final class FlareWriter(
         storing(batch, gathering.end, create = !inserted, begun, BlobName.log(logWriter, number, _))
           .foreach(tell)(using ExecutionContext.parasitic)
 
-  /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */
+  /** Writes pending data if somebody waits for it; otherwise it accumulates. */
   def flushIfAwaited(): Unit =
     if !gathering.hasFailed then gathering.begin()
     if !busy && !pausing && (wanted || pending.confirms.nonEmpty || pending.waiting.nonEmpty) then flush()
 
-  /** Nothing is written until the next [[flush]]: the store has failed and is left alone for a while. */
+  /** Whether nothing is written until the next [[flush]]: the store has failed and is left alone for a while.
+    */
   private var pausing = false
 
-  /** To be called with what was told, before anything else is done with it: the packs that may put out more.
+  /** Must be called with each outcome that was sent, before anything else is done with it. Returns the packs
+    * that may send more outputs.
     */
   def finished(written: Written): Set[Int] = written match
     case Written.Done(_, waiting, _, full) =>
@@ -248,20 +250,22 @@ final class FlareWriter(
       unstored.foreach(_.failed(isCleared = pending.clear))
       restore(batch)
       Set.empty
-    // A batch may be on its way meanwhile.
+    // A batch may be on its way at the same time.
     case Written.Gathered(outcome) =>
       val packs = gathering.finished(outcome)
-      // It is tried again with what is written, which fails while that does.
+      // It is retried with the next write, which fails as long as this does.
       if gathering.hasFailed then wanted = true
       packs
 
-  /** Those who waited for a record to be durable are told that it is not; they are not kept waiting. */
+  /** Takes out the records that were to be confirmed as durable: their waiters are told that it failed, and
+    * not kept waiting.
+    */
   def dropConfirms(): Vector[(Int, FlareState)] =
     val waiting = pending.confirms
     pending = pending.copy(confirms = Vector.empty)
     waiting
 
-  /** What was not stored stands before what came since, unless the attempt was cleared meanwhile. */
+  /** Puts data that was not stored before newer data, unless the attempt was cleared since then. */
   private def restore(left: WriteBatch): Unit =
     val since = pending
     val record = since.record.orElse(left.record)
@@ -291,12 +295,12 @@ final class FlareWriter(
     lastDropped = None
 
 object FlareWriter:
-  /** Bytes of a flare's outputs that the database does not know of while packs put out more. Invokers keep
-    * what packs have told until then, for the next scheduler, and have 64 MiB for all flares.
+  /** Bytes of a flare's outputs that packs may send ahead of the database. Until it has them, invokers keep
+    * the packs' reports for the next scheduler, in 64 MiB for all flares.
     */
   val MostAhead: Long = 4 << 20
 
-  /** What is given up: outputs of these workers, and these lines of the log. */
+  /** Data that is given up: the outputs of these workers, and these lines of the log. */
   final case class Lost(workers: Set[Int], lines: Vector[LogText]):
     def isEmpty: Boolean = workers.isEmpty && lines.isEmpty
 
@@ -307,7 +311,7 @@ object FlareWriter:
 
   private object GivenUp extends RuntimeException("the store was given up on", null, false, false)
 
-  /** What waits to be stored, in bytes, and of it what is being written. */
+  /** The number of bytes that wait to be stored, and how many of them are being written. */
   private final class Unstored:
     private var bytes = 0L
     private var writing = 0L
@@ -321,5 +325,5 @@ object FlareWriter:
       if isCleared then bytes -= writing
       writing = 0
 
-    /** All but what is being written is forgotten. */
+    /** Forgets all but the bytes that are being written. */
     def clear(): Unit = bytes = writing

@@ -7,8 +7,8 @@ import burst.protocol.FlareId
 import scala.collection.mutable
 import scala.concurrent.duration.FiniteDuration
 
-/** Where a queued flare stands: `position` 1 is next; `start` is when it will have its slots, if nothing
-  * comes before it, or what it waits for whose end nobody knows. `reason` says what there is and what it
+/** A queued flare's place: `position` 1 is next; `start` is when it will have its slots, if nothing comes
+  * before it, or what it waits for whose end is unknown. `reason` states what is available and what the flare
   * needs, as a sentence without its full stop.
   */
 final case class QueueEstimate[+Time](
@@ -24,16 +24,16 @@ enum WaitsFor:
   /** The machines that are up have fewer slots than it wants, or none is large enough for its packs. */
   case Invokers
 
-  /** They have enough, but groups hold them, or machines are too busy to take anything. */
+  /** The machines have enough slots, but groups hold them, or machines are too busy to accept anything. */
   case Slots
 
-/** Guesses when queued flares will start.
+/** Estimates when queued flares will start.
   *
-  * Goes through the queue in its order and lends each flare its slots as soon as as many have come back as it
-  * needs, those of running flares when they are expected ([[WalltimePredictor]]). Only numbers of slots are
-  * looked at, not where they are, and nobody passes anybody: backfill and early ends make flares start
-  * sooner, units that do not fit and flares of namespaces whose turn comes first later. Flares that came
-  * after it was made stand behind all others in it.
+  * Goes through the queue in its order and lends each flare its slots as soon as enough have come back, those
+  * of running flares at their expected ends ([[WalltimePredictor]]). It counts slots without regard to where
+  * they are, and no flare passes another: backfill and early ends make flares start sooner; units that do not
+  * fit, and flares of namespaces whose turn comes first, make them start later. Flares that arrived after the
+  * forecast was made are behind all others in it.
   *
   * Example: 8 slots, all lent until 12:00:05; waiting are A for 6 slots, expected to take 10 s, and B for 4.
   * A starts at 12:00:05, B at 12:00:15, as A leaves only 2.
@@ -59,7 +59,7 @@ final class Forecast(
   private var moment = now
   private var position = 0
 
-  /** The first number of those that are not in it. */
+  /** The first queue number that the forecast does not include. */
   private var next = queue.next
 
   cluster.holdings.valuesIterator.filterNot(_.walltime.openEnded).foreach { holding =>
@@ -67,7 +67,7 @@ final class Forecast(
   }
   queue.order.foreach(lend)
 
-  /** Where a flare of the queue stands, which may have grown since. */
+  /** The estimate for a flare of the queue, which may have grown since. */
   def of(id: FlareId, queue: FlareQueue): Option[QueueEstimate[MonotonicTime]] =
     if queue.next > next then
       queue.since(next).foreach(lend)
@@ -94,7 +94,9 @@ final class Forecast(
     position += 1
     found.update(flare.id, QueueStanding(flare, position, starts, fits))
 
-  /** One that is larger than what is up, or has packs that are, holds up nobody. */
+  /** Whether the flare fits the machines that are up; one that does not, or has packs that do not, holds up
+    * no other.
+    */
   private def possible(request: FlareRequest) = request.size <= slots &&
     held.getOrElse(Needs(request), held.size >= MostLooks || looked(request))
 
@@ -112,7 +114,7 @@ final class Forecast(
     else s"$idle of the cluster's $slots slots are free, and $needs"
 
 object Forecast:
-  /** Kinds of flares for which all machines are looked at. Of others it is guessed that they fit. */
+  /** The number of kinds of flares for which all machines are examined. The others are assumed to fit. */
   private val MostLooks = 64
 
   private final case class QueueStanding(
@@ -122,17 +124,17 @@ object Forecast:
       fits: Boolean
   )
 
-  /** What decides whether machines could hold a flare. */
+  /** The properties that decide whether machines could hold a flare. */
   private final case class Needs(size: Int, granularity: Option[Int], memory: Int, packing: Packing)
 
   private object Needs:
     def apply(request: FlareRequest): Needs =
       Needs(request.size, request.granularity, request.memory, request.packing)
 
-/** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue.
-  * A new one is made once the last is older than `lifetime`, and than many times what it took to make: the
-  * more wait, the rarer it is, and the scheduler has its time for them. Those that came since are answered at
-  * once all the same.
+/** The last forecast, shared by all callers: many ask often, and each would otherwise go through the whole
+  * queue. A new one is made once the last is older than `lifetime`, and than many times what it took to make:
+  * the more flares wait, the rarer it is, so that the scheduler has time for them. Flares that arrived since
+  * are still answered immediately.
   */
 final class Forecasts(
     lifetime: FiniteDuration,
@@ -141,7 +143,7 @@ final class Forecasts(
 ):
   private var last = Option.empty[Forecasts.Made]
 
-  /** Where a flare that waits stands. */
+  /** The estimate for a waiting flare. */
   def queueEstimate(id: FlareId, queue: FlareQueue): Option[QueueEstimate[MonotonicTime]] =
     val now = elapsed()
     val current = last.filter(now < _.until).getOrElse(made(now))
@@ -154,7 +156,7 @@ final class Forecasts(
     Forecasts.Made(forecast, now + lifetime.max(took * Forecasts.Share))
 
 object Forecasts:
-  /** Of the scheduler's time, one part in so many is for forecasts at most. */
+  /** Forecasts take at most one part in this many of the scheduler's time. */
   private val Share = 20
 
   private final case class Made(forecast: Forecast, until: MonotonicTime)

@@ -24,27 +24,28 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.Try
 
-/** Owns the [[SchedulerState]] of the cluster, and starts flares: all of one or nothing of it.
+/** Owns the [[SchedulerState]] of the cluster, and starts flares: all workers of a flare or none.
   *
   * ==States==
-  *   - ''recovering'': what the last controller left is being read from the store ([[Recovering]]).
+  *   - ''recovering'': it reads from the store what the last controller left ([[Recovering]]).
   *   - ''serving''.
   *
   * ==Events==
-  *   - a flare is submitted: refused, or queued and a [[SchedulingRound]] run at once, so that one that fits
-  *     starts without a further message;
-  *   - slots come free (packs ended), an invoker comes, a flare leaves the queue: a round is due. It is sent
-  *     to itself, once, so that a thousand packs ending together cause one round and not a thousand;
-  *   - an invoker is lost: it offers nothing from now on, and the flares with packs on it are told. Their
-  *     slots there come free as they say so. Should the invoker turn out to be alive (it was cut off), the
-  *     packs it was thought to have lost are aborted before it is given anything new;
-  *   - packs came up, or did not: machines on which starts fail are avoided ([[Quarantine]]);
-  *   - an invoker says what it has of flares that another scheduler placed: these go on, with their slots, or
-  *     are told what is missing. An invoker that does not say so in time is lost;
+  *   - a flare is submitted: it is refused, or queued and a [[SchedulingRound]] runs immediately, so that a
+  *     flare that fits starts without a further message;
+  *   - slots become free (packs ended), an invoker arrives, a flare leaves the queue: a round is due. The
+  *     scheduler sends itself one message for it, so that a thousand packs ending together cause one round
+  *     and not a thousand;
+  *   - an invoker is lost: it offers nothing from now on, and the flares with packs on it are notified. Their
+  *     slots there become free when they release them. If the invoker turns out to be alive (it was cut off),
+  *     the packs it was thought to have lost are aborted before it gets anything new;
+  *   - packs started, or failed to: machines on which starts fail are avoided ([[Quarantine]]);
+  *   - an invoker reports its packs of flares that another scheduler placed: these continue, with their
+  *     slots, or are notified of what is missing. An invoker that does not report in time is lost;
   *   - a flare has ended and nothing of it is left: its actor is retired;
   *   - a group is a flare whose slots others use: its members do not queue here but wait for their turn
-  *     ([[GroupQueues]]), and are placed where the group is. When a group's packs are ended, so is what runs
-  *     on them.
+  *     ([[GroupQueues]]), and are placed where the group is. When a group's packs are ended, so is the flare
+  *     that runs on them.
   *
   * All reservations are made here, one at a time, which is what makes them atomic; everything else about a
   * flare is done by its own [[FlareActor]], in parallel with the others.
@@ -58,8 +59,8 @@ object GangScheduler:
   /** Its answers. */
   trait Answer
 
-  /** The submitter may choose the `id`, and submit it again when no answer comes. A submitter that waits is
-    * answered with the flare's end, or after a while with the flare as it then is.
+  /** The submitter may choose the `id`, and submit the flare again under it if no answer arrives. The answer
+    * to a submitter that waits is the flare's end, or after a while the flare in its present state.
     */
   final case class Submit(
       request: FlareRequest,
@@ -79,10 +80,10 @@ object GangScheduler:
   case object NamespaceEnded extends Answer
   final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Request
 
-  /** Where a flare stands in the queue; nothing when it is not in it. */
+  /** Asks for a flare's queue estimate; nothing if it is not in the queue. */
   final case class Locate(id: FlareId, replyTo: ActorRef[Located]) extends Request
 
-  /** Gives a machine no more flares, or gives it some again; answers with it, if it is known. */
+  /** Drains a machine, or ends that; the answer is the machine, if it is known. */
   final case class Drain(id: InvokerId, on: Boolean, replyTo: ActorRef[Drained]) extends Request
   final case class Drained(invoker: Option[InvokerView]) extends Answer
   final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Request
@@ -90,40 +91,44 @@ object GangScheduler:
   final case class InvokerList(invokers: Vector[InvokerView]) extends Answer
 
   enum Submitted extends Answer:
-    /** Where it has ended by now, with the results of all its workers, if these are few and short. */
+    /** If the flare has already ended, with the results of all its workers, provided that these are few and
+      * short.
+      */
     case Accepted(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
     case Refused(refusal: Refusal)
     case NotStored(operation: String, cause: Throwable)
 
   enum Awaited extends Answer:
-    /** With the results of all its workers, where these are few and short. */
+    /** With the results of all its workers, if these are few and short. */
     case Ended(flare: Flare, results: Vector[WorkerResult] = Vector.empty)
 
-    /** No such flare is going on; the store knows whether there ever was one. */
+    /** No such flare is active; the store knows whether it ever existed. */
     case NotActive
 
-  /** An invoker is there, or there again under another reference. */
+  /** An invoker is up, or up again under another reference. */
   final case class InvokerUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
 
-  /** What an invoker that is up says of itself. Carries its reference, so that a scheduler that was restarted
-    * gets to know it.
+  /** The status of an invoker that is up. Carries its reference, so that a scheduler that was restarted
+    * learns of it.
     */
   final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
 
-  /** What an invoker that is up has kept from its session with another scheduler. */
+  /** The packs that an invoker that is up has kept from its session with another scheduler. */
   final case class InvokerHeld(id: InvokerId, invoker: ActorRef[InvokerRequest], holds: Holds)
       extends Command
   final case class InvokerLost(id: InvokerId, loss: InvokerLoss) extends Command
 
-  /** An invoker has been away for so long that nobody need be shown it any more. */
+  /** An invoker has been away for so long that it need not be listed any more. */
   final case class InvokerForgotten(id: InvokerId) extends Command
 
-  /** Ends every pack and stops; what had not ended is found by the next controller. */
+  /** Ends every pack, unless packs outlive the scheduler, and stops; the next controller finds the flares
+    * that had not ended.
+    */
   final case class Stop(replyTo: ActorRef[Done]) extends Command
 
-  /** Packs now need only these slots; none once they have ended. */
+  /** Packs now need only these slots; none if they have ended. */
   private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(Int, Int)])
       extends Command
 
@@ -138,7 +143,7 @@ object GangScheduler:
       ticket: Option[QueueTicket]
   ) extends Command
 
-  /** What became of packs' starts. */
+  /** The outcomes of packs' starts. */
   private[scheduler] final case class Starts(
       id: FlareId,
       attempt: Int,
@@ -148,12 +153,12 @@ object GangScheduler:
   private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
-  /** Its insert failed, and may have arrived. */
+  /** The flare's insert failed, but may have arrived. */
   private[scheduler] final case class InDoubt(id: FlareId, request: FlareRequest, isCancelled: Boolean)
       extends Command
   private[scheduler] case object LookForInDoubt extends Command
 
-  /** Of those that were asked for at a time, these are in the store. */
+  /** Those flares in doubt that are in the store, of the ones that were looked for at a time. */
   private[scheduler] final case class FoundInDoubt(
       asked: Vector[FlareId],
       there: Try[Vector[Flare]],
@@ -163,7 +168,7 @@ object GangScheduler:
   /** The packs of a group wait for flares. */
   private[scheduler] final case class GroupOpened(id: FlareId, attempt: Int) extends Command
 
-  /** Have an invoker, best one of the `preferred`, clean a flare's backend. */
+  /** Has an invoker, preferably one of the `preferred`, clean a flare's backend. */
   private[scheduler] final case class CleanUp(
       id: FlareId,
       backend: BackendConfig,
@@ -173,13 +178,13 @@ object GangScheduler:
 
   private[scheduler] case object Round extends Command
 
-  /** Packs of another scheduler that no invoker has brought by now are dead. */
+  /** Packs of another scheduler that no invoker has reported so far are dead. */
   private[scheduler] case object AdoptionDue extends Command
 
-  /** Invokers that are well have come to a scheduler that has begun. */
+  /** All working invokers have had time to register with a scheduler that has just started. */
   private[scheduler] case object Settled extends Command
 
-  /** How long that takes: some of their heartbeats. */
+  /** How long that takes: several of their heartbeats. */
   private[scheduler] val SettledWithin: FiniteDuration = 5.seconds
 
   /** A machine has been avoided for long enough. */
@@ -191,9 +196,9 @@ object GangScheduler:
   private[scheduler] final case class NotLoaded(cause: Throwable) extends Command
   private[scheduler] case object LoadAgain extends Command
 
-  /** A scheduler. Should a defect end it, it is restarted as after a restart of the controller: flares that
-    * were going on are reported failed, queued ones are queued again, and invokers are known again by their
-    * heartbeats. Where invokers have sessions, these begin again with it and it adopts what runs: then its
+  /** A scheduler. If a defect ends it, it restarts as after a restart of the controller: flares that were
+    * active are reported failed, queued ones are queued again, and invokers become known again by their
+    * heartbeats. If invokers have sessions, these begin again and the scheduler adopts what runs: then its
     * parent restarts it.
     */
   def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
@@ -228,7 +233,7 @@ private final class GangScheduler(
   private val submissions =
     Submissions(environment, state, flares, groups, () => timers.isTimerActive(Settled), placed, place)
 
-  /** Queues again what was queued, goes on with what may still run, and has cleaned what the others left. */
+  /** Queues again what was queued, continues what may still run, and cleans up after the rest. */
   def takeUp(recovered: Recovered): Unit =
     recovered.limits.foreach(state.allow)
     recovered.drained.foreach(state.drain(_, on = true, leaving = false))
@@ -250,7 +255,7 @@ private final class GangScheduler(
       invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
-  /** It waits for its turn, as it did; and for its group to be open, which adopted ones soon say. */
+  /** The flare waits for its turn again, and for its group to be open, which adopted groups soon report. */
   private def joinAgain(group: FlareId, flare: FlareId): Unit =
     groups.join(group, flare).foreach(flares.tell(flare, _))
 
@@ -262,7 +267,7 @@ private final class GangScheduler(
           "the controller is stopping",
           operation = Some(Operation.Work)
         )
-      // Where invokers outlive it, another one goes on with what runs there.
+      // If invokers outlive the scheduler, another one continues what runs there.
       if environment.adoption.isEmpty then state.holders.foreach(abort(_, failure))
       replyTo ! Done
       Behaviors.stopped
@@ -276,7 +281,7 @@ private final class GangScheduler(
     case Cancel(id, by, replyTo) =>
       groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
       val wasInDoubt = inDoubt.cancel(id)
-      // One that was not stored ends a little after that is said.
+      // A flare that was not stored ends a little after that has been reported.
       val ended = if wasInDoubt then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded
       if flares.tell(id, FlareActor.Cancel(by, replyTo, ended)) then groups.close(id)
       else
@@ -412,8 +417,8 @@ private final class GangScheduler(
         if environment.adoption.isDefined then invokers.over(pack.invoker, attempt, pack.pack)
       })
 
-  /** The actor died of a defect: the flare's packs are ended and its slots come free at once, as nobody is
-    * left to say when.
+  /** The actor died of a defect: the flare's packs are ended and its slots are freed immediately, as nobody
+    * is left to release them.
     */
   private def onGone(id: FlareId): Unit =
     context.log.atError().of(id).log("the actor of a flare died; its packs are ended")

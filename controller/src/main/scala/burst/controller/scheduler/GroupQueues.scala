@@ -2,11 +2,8 @@ package burst.controller.scheduler
 
 import burst.protocol.FlareId
 
-/** Whose turn it is in each group: one flare at a time runs on a group's packs, the others wait in the order
-  * they came. Before the group is open all wait. An immutable value.
-  *
-  * Example: A and B join a group that is opening; it opens: A's turn. C joins. A ends: B's turn. C is
-  * cancelled. B ends: the group is idle.
+/** The order of turns in each group: one flare at a time runs on a group's packs, the others wait in the
+  * order they arrived. Before the group is open all wait. An immutable value.
   */
 final case class GroupQueues private[scheduler] (
     groups: Map[FlareId, GroupQueues.GroupQueue],
@@ -14,16 +11,16 @@ final case class GroupQueues private[scheduler] (
 ):
   import GroupQueues.GroupQueue
 
-  /** Its packs are there, of this attempt. */
+  /** The packs of this attempt of the group are ready. */
   def opened(group: FlareId, attempt: Int): GroupQueues =
     changed(group)(_.copy(attempt = Some(attempt)))
 
-  /** A flare stands in line from now on. */
+  /** Adds a flare at the end of the group's queue. */
   def join(group: FlareId, flare: FlareId): GroupQueues =
     changed(group)(queue => queue.copy(flares = queue.flares :+ flare))
       .copy(members = members.updated(flare, group))
 
-  /** A flare has ended, or waits no more. */
+  /** A flare has ended, or no longer waits. */
   def leave(flare: FlareId): GroupQueues =
     groupOf(flare).fold(this) { group =>
       changed(group)(queue => queue.copy(flares = queue.flares.filterNot(_ == flare)))
@@ -34,7 +31,7 @@ final case class GroupQueues private[scheduler] (
   def ended(group: FlareId): GroupQueues =
     if groups.contains(group) then GroupQueues(groups.removed(group), members -- flaresOf(group)) else this
 
-  /** Whose turn it is. */
+  /** The flare whose turn it is. */
   def current(group: FlareId): Option[FlareId] =
     groups.get(group).filter(_.isOpen).flatMap(_.flares.headOption)
 
@@ -45,7 +42,7 @@ final case class GroupQueues private[scheduler] (
 
   def groupOf(flare: FlareId): Option[FlareId] = members.get(flare)
 
-  /** How many turns it is until a flare's own; nothing when it is its turn, or it stands nowhere. */
+  /** How many turns it is until a flare's own; nothing if it is its turn, or if it is in no queue. */
   def position(flare: FlareId): Option[Int] =
     groupOf(flare).map(group =>
       flaresOf(group).indexOf(flare) + (if groups(group).isOpen then 0 else 1)

@@ -8,11 +8,12 @@ import scala.concurrent.Future
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.Try
 
-/** Flares whose insert failed, and may have arrived nevertheless: a connection may break after the commit.
-  * Their submitters were told that they are not stored, and no actor has them. They are looked for until the
-  * database has said, after all that it may still have been at, that they are not there. One that is there is
-  * taken up where its submitter has a key, and finds it with that. Of any other nobody knows, once nobody
-  * submits it again: it is cancelled before it runs (docs/adr/0098). Belongs to the scheduler's actor.
+/** Flares whose insert failed but may have arrived nevertheless: a connection can break after the commit.
+  * Their submitters were told that they are not stored, and no actor has them. The store is searched for them
+  * until it is certain that they are not there, even if the database was still busy with the insert. A flare
+  * that is found is taken up if its submitter has a key, with which it can find the flare. Nobody knows of
+  * any other once nobody submits it again: it is cancelled before it runs (docs/adr/0098). Belongs to the
+  * scheduler's actor.
   */
 private[scheduler] final class InDoubtInserts(
     environment: FlareEnvironment,
@@ -38,7 +39,7 @@ private[scheduler] final class InDoubtInserts(
         context.log.warn("no more than {} failed inserts are looked for", Most)
     lookSoon()
 
-  /** Whether it is one of these, and will not run. */
+  /** Cancels a flare in doubt; returns whether it was one. */
   def cancel(id: FlareId): Boolean =
     inDoubt = inDoubt.updatedWith(id)(_.map(_.copy(runs = false)))
     inDoubt.contains(id)
@@ -56,8 +57,8 @@ private[scheduler] final class InDoubtInserts(
       val found = Future(environment.store.unfinished(due))(using environment.blocking)
       context.pipeToSelf(found)(FoundInDoubt(due, _, now))
 
-  /** Which of those that were asked for at a time, and that nobody has submitted again, are to be taken up,
-    * and whether they are to run.
+  /** Returns those flares, of the ones that were looked for at that time and that nobody has submitted again,
+    * that must be taken up, and whether they must run.
     */
   def found(asked: Vector[FlareId], there: Try[Vector[Flare]], at: MonotonicTime)(
       isThere: FlareId => Boolean
@@ -66,7 +67,7 @@ private[scheduler] final class InDoubtInserts(
     for cause <- there.failed if !hasFailed do
       context.log.warn("failed inserts cannot be looked for; trying again until that can be done", cause)
     hasFailed = there.isFailure
-    // Its insert may have failed once more while this was asked. One that is there may fail, too.
+    // Its insert may have failed once more during the query. A flare that has an actor may fail, too.
     def stillDue(id: FlareId): Option[InDoubt] =
       inDoubt.get(id).filter(_.isDue(at)).filterNot(_ => isThere(id))
     val taken =
@@ -82,7 +83,9 @@ private[scheduler] final class InDoubtInserts(
       timers.startSingleTimer(LookForInDoubt, LookForInDoubt, Pause)
 
 private object InDoubtInserts:
-  /** `runs` if it is found, `after` so long since its insert has failed. */
+  /** `runs` is whether it runs if it is found; it is looked for once `after` has passed since its insert
+    * failed.
+    */
   private final case class InDoubt(
       tenant: String,
       runs: Boolean,
@@ -95,10 +98,10 @@ private object InDoubtInserts:
   private val Pause: FiniteDuration = 5.seconds
   private val AskedForWithin: FiniteDuration = 10.seconds
 
-  /** More than anybody goes on submitting the same flare again, who may pause for most of that
+  /** Longer than anyone keeps submitting the same flare, with pauses of up to most of that time
     * ([[Submitting]]).
     */
   private val SubmittedAgainWithin: FiniteDuration = 3.minutes
 
-  /** More than the database is at a statement (`burst.store.postgresql.statement-timeout`, 30 s). */
+  /** Longer than the database works on a statement (`burst.store.postgresql.statement-timeout`, 30 s). */
   private val ArrivedWithin: FiniteDuration = SubmittedAgainWithin

@@ -2,8 +2,8 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState, Output, WorkerResult}
 
-/** What the workers of a small flare put out, to be told with its end to those who wait for it: it is not
-  * read back from the store then. Belongs to the flare's actor.
+/** The outputs of a small flare's workers, to be sent with its end to the callers that wait for it, without
+  * reading them back from the store. Belongs to the flare's actor.
   */
 private[scheduler] final class InlineResults(size: Int, isBurst: Boolean):
   import InlineResults.*
@@ -18,11 +18,11 @@ private[scheduler] final class InlineResults(size: Int, isBurst: Boolean):
     isSmall = all.valuesIterator.map(length).sum <= Output.MostInline
     last = if isSmall then all else Map.empty
 
-  /** Another attempt puts out its own. */
+  /** Another attempt has outputs of its own. */
   def clear(): Unit = last = Map.empty
 
-  /** All of them, in their order, or none: of a flare that ended otherwise than its workers did the store
-    * knows what there is.
+  /** All of them, in the order of the workers, or none: if a flare ended otherwise than its workers did, only
+    * the store knows the results.
     */
   def of(ended: Flare): Vector[WorkerResult] =
     val all = last.valuesIterator.toVector.sortBy(_.worker)
@@ -30,7 +30,7 @@ private[scheduler] final class InlineResults(size: Int, isBurst: Boolean):
     if isTold then all else Vector.empty
 
 private object InlineResults:
-  /** Workers of a flare whose results are held. */
+  /** The most workers of a flare whose results are kept here. */
   val Most = 8
 
   private def length(result: WorkerResult): Long =

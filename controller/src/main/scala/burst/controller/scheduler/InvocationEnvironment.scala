@@ -4,11 +4,11 @@ import burst.controller.flare.FlareRequest
 import burst.controller.secrets.ActivationKeys
 import burst.protocol.{DefinitionRef, Environment, FlareId, Timestamp}
 
-/** What a function of OpenWhisk's is told of its run, by the names that its runtimes have for that. Our own
-  * programs ask their context.
+/** The environment that tells an OpenWhisk function about its run, under the names that OpenWhisk's runtimes
+  * use. Our own programs use their context.
   *
   * @param apiHost
-  *   where the API is
+  *   the address of the API
   */
 final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
   def of(id: FlareId, request: FlareRequest, deadline: Timestamp): Environment =
@@ -21,7 +21,7 @@ final class InvocationEnvironment(keys: ActivationKeys, apiHost: => String):
           uuid <- request.activation.flatMap(_.key)
           made <- keys.make(uuid, deadline)
         yield "api_key" -> s"$uuid:$made"
-      // An exception is an activation's result, and fails a flare.
+      // An exception is the result of an activation, but fails a flare.
       val flare = Option.unless(request.activation.exists(!_.burst))("flare_id" -> id.value)
       Environment(
         Map(

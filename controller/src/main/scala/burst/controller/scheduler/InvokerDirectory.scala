@@ -4,9 +4,9 @@ import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
 import org.slf4j.Logger
 
-/** The invokers as the scheduler talks to them: what they last said of themselves, how to reach them, and
-  * what is still to be told to those that are away. Belongs to the scheduler's actor. What packs report that
-  * are aborted here is for whoever had them prepared: `nobody` waits for it.
+/** The scheduler's view of the invokers: their last status, their references, and what must still be sent to
+  * those that are away. Belongs to the scheduler's actor. Reports of packs that are aborted here belong to
+  * whoever had them prepared: `nobody` waits for them.
   */
 private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[InvokerReport]):
   import InvokerDirectory.Entry
@@ -22,8 +22,8 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   def refs(ids: Set[InvokerId]): Map[InvokerId, ActorRef[InvokerRequest]] =
     ids.iterator.flatMap(id => invokers.get(id).map(id -> _.invoker)).toMap
 
-  /** An invoker is there. Packs it was thought to have lost are aborted before anything else is asked of it:
-    * their slots have been given away.
+  /** An invoker is up. Packs it was thought to have lost are aborted before anything else is requested from
+    * it: their slots have been given away.
     */
   def up(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     log.info(s"invoker ${status.id.value} is up: ${status.slots} slots, driver ${status.driver}")
@@ -41,8 +41,8 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   def report(status: InvokerStatus): Unit =
     invokers = invokers.updatedWith(status.id)(_.map(_.copy(status = status)))
 
-  /** What waits for room, if that has changed since it was last told; also that nothing does, as another
-    * scheduler may have told it otherwise.
+  /** Sends what waits for room, if that has changed since it was last sent; also if nothing waits, as another
+    * scheduler may have sent otherwise.
     */
   def tellWanted(id: InvokerId, packs: Vector[WantedPacks]): Unit =
     for entry <- invokers.get(id) if !entry.wanted.contains(packs) do
@@ -57,14 +57,14 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
     invokers = invokers.removed(id)
     orphans = orphans.removed(id)
 
-  /** Packs to be aborted should the invoker be heard of. */
+  /** Has these packs aborted if the invoker comes back. */
   def abortOnReturn(id: InvokerId, packs: Vector[(FlareId, Int)]): Unit =
     if packs.nonEmpty then orphans = orphans.updated(id, orphans.getOrElse(id, Vector.empty) ++ packs)
 
   def abort(id: InvokerId, flare: FlareId, pack: Int, failure: Failure): Unit =
     invokers.get(id).foreach(entry => abort(entry.invoker, flare, pack, failure))
 
-  /** Nobody wants to know of this pack any more. */
+  /** Tells the invoker that this pack no longer matters to anyone. */
   def over(id: InvokerId, attempt: AttemptId, pack: Int): Unit =
     invokers.get(id).foreach: entry =>
       val over = PackStored(attempt.flare, attempt = attempt.attempt, pack = pack, reports = 0, over = true)
@@ -77,9 +77,9 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
       failure: Failure
   ): Unit = invoker ! InvokerRequest(AbortPack(flare, pack, failure), nobody)
 
-  /** Has an invoker that is up clean a flare's backend; kept until there is one. */
+  /** Has an invoker that is up clean a flare's backend; kept until one is up. */
   def clean(request: GangScheduler.CleanUp): Unit =
-    // One that is about to stop may not get to the end of it.
+    // An invoker that is about to stop might not finish it.
     val up =
       (request.preferred.iterator.flatMap(invokers.get) ++ invokers.valuesIterator).filter(_.up).toVector
     up.find(!_.status.isLeaving).orElse(up.headOption) match
@@ -88,7 +88,7 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
       case None => cleanUps :+= request
 
 private object InvokerDirectory:
-  /** `wanted` is what it was last told that waits for room. */
+  /** `wanted` is what it was last told is waiting for room. */
   private final case class Entry(
       status: InvokerStatus,
       invoker: ActorRef[InvokerRequest],

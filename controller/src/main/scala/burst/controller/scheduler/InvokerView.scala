@@ -2,8 +2,8 @@ package burst.controller.scheduler
 
 import burst.protocol.{InvokerStatus, Timestamp}
 
-/** An invoker as the cluster state sees it. One that is up may be avoided, until a time of the day, or be
-  * `drained`: given no more flares. `usedSlots` are those of flares that run on it.
+/** An invoker as the cluster state sees it. One that is up may be avoided, until a time of day, or `drained`:
+  * given no more flares. `usedSlots` are those of flares that run on it.
   */
 final case class InvokerView(
     status: InvokerStatus,

@@ -6,9 +6,9 @@ import burst.protocol.FlareId
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.{Failure, Success, Try}
 
-/** A flare's outputs on their way to the spool, whatever the database is at: one batch at a time. A pack may
-  * send more as soon as what it has put out is there. `tell` is called on another thread, with what became of
-  * a batch.
+/** Moves a flare's outputs to the spool, one batch at a time, independently of the database. A pack may send
+  * more as soon as its outputs so far are there. `tell` is called on another thread, with the outcome of a
+  * batch.
   */
 private[scheduler] final class OutputGathering(
     spool: Spool,
@@ -24,25 +24,25 @@ private[scheduler] final class OutputGathering(
 
   def add(more: Vector[OutputPiece]): Unit = next = next.copy(pieces = next.pieces ++ more)
 
-  /** A pack waits until what it has put out so far is there. */
+  /** Makes a pack wait until its outputs so far are in the spool. */
   def await(pack: Int): Unit = next = next.copy(packs = next.packs + pack)
 
-  /** Why the last batch is not there, until it is. */
+  /** Why the last batch is not in the spool, until it is. */
   def storageFailure: Option[StorageFailure] = problem
 
-  /** It is not tried again by itself. */
+  /** Whether a batch has failed that is not retried automatically. */
   def hasFailed: Boolean = problem.nonEmpty && underWay.isEmpty
 
-  /** Those of whom something is not there. */
+  /** The workers that have outputs which are not in the spool yet. */
   def workers: Set[Int] = next.workers ++ underWay.fold(Set.empty)(_.batch.workers)
 
-  /** More waits behind a batch that is under way. */
+  /** Whether more waits behind the batch in progress. */
   def isBehind: Boolean = underWay.nonEmpty && !next.isEmpty
 
-  /** The end of what is under way. */
+  /** Completes when the batch in progress has ended. */
   def end: Future[Unit] = underWay.fold(Future.unit)(_.end)
 
-  /** Begins the next batch, also one that has failed. */
+  /** Begins the next batch, or retries one that has failed. */
   def begin(): Unit = if underWay.isEmpty && !next.isEmpty then
     val batch = next
     next = Batch()
@@ -51,7 +51,7 @@ private[scheduler] final class OutputGathering(
     underWay = Some(UnderWay(batch, end))
     end.onComplete(tell)(using ExecutionContext.parasitic)
 
-  /** To be called with what was told: the packs whose outputs are there. */
+  /** Must be called with each outcome that was sent. Returns the packs whose outputs are in the spool. */
   def finished(outcome: Try[Unit]): Set[Int] =
     val batch = underWay.fold(Batch())(_.batch)
     underWay = None
@@ -60,25 +60,25 @@ private[scheduler] final class OutputGathering(
         problem = None
         batch.packs
       case Failure(cause) =>
-        // Where it was cleared there is nothing to be tried again.
+        // If it was cleared there is nothing to retry.
         problem = Option.unless(batch.isEmpty)(StorageFailure(StoreProblem.of(cause), batch.workers))
         next = Batch(batch.pieces ++ next.pieces, batch.packs ++ next.packs)
         Set.empty
 
-  /** What others have put out is of no use any more. */
+  /** The outputs of the other workers are not needed any more. */
   def keepOnly(whole: Int => Boolean): Unit =
     next = next.of(whole)
     underWay = underWay.map(now => now.copy(batch = now.batch.of(whole)))
     problem = problem.flatMap(_.of(whole))
 
-  /** What has been put out so far is of no use any more, and nobody waits for it. */
+  /** All outputs so far are not needed any more, and nobody waits for them. */
   def clear(): Unit =
     next = Batch()
     problem = None
     underWay =
       underWay.map(now => UnderWay(Batch(), now.end.recover(_ => ())(using ExecutionContext.parasitic)))
 
-  /** The packs that would wait, of which none does any more. */
+  /** Returns the packs that were waiting, none of which does any more. */
   def dropAwaited(): Set[Int] =
     val packs = next.packs ++ underWay.fold(Set.empty)(_.batch.packs)
     next = next.copy(packs = Set.empty)

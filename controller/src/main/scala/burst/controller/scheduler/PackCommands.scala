@@ -6,7 +6,7 @@ import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
 
-/** What the packs of a flare are told, by the invokers of its attempt. What becomes of it is reported to
+/** Sends commands to the packs of a flare, through the invokers of its attempt. The packs' reports go to
   * `reports`. Belongs to the flare's actor.
   */
 private[scheduler] final class PackCommands(
@@ -16,7 +16,7 @@ private[scheduler] final class PackCommands(
 ):
   private var reachable = Map.empty[InvokerId, ActorRef[InvokerRequest]]
 
-  /** Those of an attempt. */
+  /** Sets the invokers of an attempt. */
   def reach(invokers: Map[InvokerId, ActorRef[InvokerRequest]]): Unit = reachable = invokers
   def reach(id: InvokerId, invoker: ActorRef[InvokerRequest]): Unit =
     reachable = reachable.updated(id, invoker)
@@ -32,7 +32,7 @@ private[scheduler] final class PackCommands(
       variables: Environment,
       invocation: Environment
   ): Unit =
-    // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
+    // each attempt authenticates with a secret of its own: a pack left over from the last one cannot join
     val secret = Secret.random()
     val origin = request.origin.map(known => known.copy(trace = known.ofFlare(id)))
     plan.packs.foreach: pack =>
@@ -72,11 +72,13 @@ private[scheduler] final class PackCommands(
   def adopt(packs: Vector[PackPlacement], attempt: Int): Unit =
     packs.foreach(pack => tell(pack, AdoptPack(id, attempt, pack.pack)))
 
-  /** So many of its reports are stored. */
+  /** The controller has stored this many of the pack's reports. */
   def stored(pack: PackPlacement, attempt: Int, reports: Long): Unit =
     tell(pack, PackStored(id, attempt = attempt, pack = pack.pack, reports = reports, over = false))
 
-  /** To be called once nothing of these packs matters any more, also when by then others are reached. */
+  /** Returns a function to be called once nothing of these packs matters any more; it reaches the present
+    * invokers, even if others have been set by then.
+    */
   def over(packs: Vector[PackPlacement], attempt: Int): () => Unit =
     val reached = reachable
     () =>
@@ -86,7 +88,7 @@ private[scheduler] final class PackCommands(
           reports
         )
 
-  /** Their outputs are stored, or never will be: they may send more. */
+  /** The packs' outputs are stored, or never will be: they may send more. */
   def outputStored(packs: Vector[PackPlacement]): Unit =
     packs.foreach(pack => tell(pack, OutputStored(id, pack.pack)))
 

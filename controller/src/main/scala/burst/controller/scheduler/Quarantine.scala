@@ -5,17 +5,17 @@ import burst.protocol.{DefinitionRef, Failure, InvokerId, Operation, Timestamp}
 import io.circe.Codec
 import scala.concurrent.duration.FiniteDuration
 
-/** How far a machine is trusted with flares. */
+/** How much a machine is trusted with flares. */
 enum Trust:
   case Trusted
 
-  /** It failed, and that is some time ago: the next flare finds out. */
+  /** It failed some time ago: the next flare is the test. */
   case OnTrial
 
-  /** Nothing goes there as long as others could take it. */
+  /** It gets no flares while other machines could take them. */
   case Avoided
 
-/** Why a machine is not trusted; `until` is when it is next tried, by the scheduler's clock or by the time of
+/** Why a machine is not trusted; `until` is when it is next tried, on the scheduler's clock or as the time of
   * day.
   */
 final case class Suspicion[Time](reason: String, until: Time)
@@ -23,29 +23,29 @@ final case class Suspicion[Time](reason: String, until: Time)
 object Suspicion:
   given Codec.AsObject[Suspicion[Timestamp]] = Codec.AsObject.derived
 
-/** Which machines are kept from flares because starts fail on them. Pure: times are handed in.
+/** The machines that get no flares because starts fail on them. Pure: times are passed in.
   *
-  * A machine that fails whatever it is given is always the emptiest, and without this draws every flare. It
-  * is avoided for a while after a failure, each time twice as long; then one flare is its trial. It is
-  * trusted again once a pack has come up on it, but for as long as the longest while the next failure goes on
-  * with the row: a full disk fails some packages and not others.
+  * A machine on which everything fails is always the emptiest, and would otherwise attract every flare. It is
+  * avoided for a while after a failure, each time twice as long; then one flare is its trial. It is trusted
+  * again once a pack has started on it, but for the longest such period the next failure still counts as a
+  * further one in the row: a full disk fails some packages and not others.
   *
   * ==Whose fault==
-  * A user must not be able to have machines avoided, be it by accident or not. So it counts what a failed
-  * start was at ([[burst.protocol.Operation]]):
-  *   - ''the package could not be written, the container not be made'': nothing of the user's has run. It is
-  *     the machine's, and counts at once.
-  *   - ''the program did not come up'': it may be either's. It counts once the same version has come up on
-  *     another machine, or when the programs of two namespaces did not come up here and none did between.
+  * A user must not be able to have machines avoided, whether by accident or on purpose. So it matters at
+  * which step a start failed ([[burst.protocol.Operation]]):
+  *   - ''the package could not be written, the container not created'': no code of the user has run. It is
+  *     the machine's fault, and counts immediately.
+  *   - ''the program did not start'': either may be at fault. It counts once the same version has started on
+  *     another machine, or when the programs of two namespaces did not start here and none did in between.
   *   - ''anything else'' (no room in a cluster, no memory left for so large a pack, a package the controller
-  *     does not have): nobody's here.
+  *     does not have): not this machine's fault.
   *
-  * Avoiding is a preference ([[SchedulingRound.place]]): a flare that fits nowhere else is placed there all
-  * the same.
+  * Avoiding is a preference ([[SchedulingRound.place]]): a flare that fits nowhere else is still placed
+  * there.
   *
-  * Example, first 1 s, longest 8 s: a container cannot be made at 0 s: avoided until 1 s. At 2 s a flare
-  * comes, fails too: until 4 s. At 5 s one comes up: trusted. At 6 s one fails: until 10 s. The next failure
-  * at 20 s is a first one again: until 21 s.
+  * Example, first 1 s, longest 8 s: a container cannot be created at 0 s: avoided until 1 s. At 2 s a flare
+  * arrives and fails too: until 4 s. At 5 s one starts: trusted. At 6 s one fails: until 10 s. The next
+  * failure at 20 s is a first one again: until 21 s.
   */
 final case class Quarantine private (
     first: FiniteDuration,
@@ -67,13 +67,13 @@ final case class Quarantine private (
   def suspicion(invoker: InvokerId): Option[Suspicion[MonotonicTime]] =
     records.get(invoker).flatMap(_.suspicion)
 
-  /** A flare was given slots of these machines: of those on trial it is the trial. */
+  /** A flare was given slots on these machines: it is the trial of those that are on trial. */
   def placed(attempt: AttemptId, invokers: Iterable[InvokerId], now: MonotonicTime): Quarantine =
     invokers.filter(trust(_, now) == Trust.OnTrial).foldLeft(this) { (so, invoker) =>
       so.changed(invoker)(_.copy(trial = Some(attempt)))
     }
 
-  /** A flare that was a trial is gone, and nothing came out of it. */
+  /** A flare that was a trial has ended without a result. */
   def undecided(attempt: AttemptId): Quarantine =
     records.collect { case (invoker, record) if record.trial.contains(attempt) => invoker }.foldLeft(this) {
       (so, invoker) => so.changed(invoker)(_.copy(trial = None))
@@ -85,7 +85,7 @@ final case class Quarantine private (
       outcomes: Iterable[StartOutcome],
       now: MonotonicTime
   ): Quarantine =
-    // what came up elsewhere explains a failure that is told with it
+    // packs that started elsewhere explain a failure in the same report
     val (bad, good) = outcomes.partition(_.isInstanceOf[StartOutcome.NotUp])
     (good ++ bad).foldLeft(this) { (so, outcome) =>
       outcome match
@@ -97,21 +97,21 @@ final case class Quarantine private (
         case StartOutcome.NotUp(invoker, failure) => so.notUp(invoker, definition, failure, now)
     }
 
-  /** A new process, or a machine nobody knows any more. */
+  /** The machine has a new process, or is not known any more. */
   def forget(invoker: InvokerId): Quarantine = copy(records = records.removed(invoker))
 
   private def cameUp(invoker: InvokerId, definition: DefinitionRef, now: MonotonicTime): Quarantine =
     val known = proven.getOrElse(definition, Set.empty)
     val room = if known.isEmpty && proven.size >= Definitions then proven.removed(proven.head(0)) else proven
     val noted = copy(proven =
-      // two machines are as many as any question needs
+      // two machines are enough for any decision here
       if known.size >= 2 || known(invoker) then proven else room.updated(definition, known + invoker)
     )
     val trusted = noted.records.get(invoker).fold(noted) { record =>
       if isLongAgo(record.failed, now) then noted.forget(invoker)
       else noted.changed(invoker)(_.copy(suspicion = None, trial = None, doubtful = Set.empty))
     }
-    // elsewhere it did not come up: now that is known to be the machine's fault
+    // it did not start elsewhere: now that is known to be that machine's fault
     trusted.records.foldLeft(trusted) { case (so, (other, record)) =>
       if other != invoker && record.doubtful(definition) then so.strike(other, Doubts, now) else so
     }
@@ -142,7 +142,7 @@ final case class Quarantine private (
   private def undecidedAt(invoker: InvokerId): Quarantine =
     if records.contains(invoker) then changed(invoker)(_.copy(trial = None)) else this
 
-  /** Flares that were under way when it was found out fail as well: that tells nothing new. */
+  /** Flares that were already starting when the fault was found fail as well: that is nothing new. */
   private def strike(invoker: InvokerId, reason: String, now: MonotonicTime): Quarantine =
     changed(invoker) { record =>
       if record.suspicion.exists(now < _.until) then record
@@ -157,8 +157,8 @@ final case class Quarantine private (
     copy(records = records.updated(invoker, change(records.getOrElse(invoker, Record()))))
 
 object Quarantine:
-  /** Of a machine: what is held against it, the failures in a row, when the last one was; which flare is its
-    * trial; and the definitions that did not come up on it, which may be their own fault.
+  /** The record of a machine: the suspicion against it, the failures in a row, the time of the last one; the
+    * flare that is its trial; and the definitions that did not start on it, which may be their own fault.
     */
   final case class Record(
       suspicion: Option[Suspicion[MonotonicTime]] = None,
@@ -177,10 +177,10 @@ object Quarantine:
     case Some(Operation.Init) => Blame.Unknown
     case _ => Blame.Nobody
 
-  /** What is told where a program's own words would be: they are another tenant's. */
+  /** Shown instead of a program's own message, which belongs to another tenant. */
   private val Doubts = "programs do not come up on it"
 
-  /** Bounds of what this may grow to. */
+  /** Bounds on the size of this record. */
   private val Definitions = 10000
   private val Doubtful = 100
   private val MostDoublings = 30

@@ -6,8 +6,8 @@ import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, StashBuff
 import scala.concurrent.Future
 import scala.util.{Failure, Success}
 
-/** The scheduler while it reads what the last controller left ([[Recovery]]): requests wait, and a store that
-  * does not answer is asked again until it does.
+/** The scheduler while it reads what the last controller left ([[Recovery]]): requests wait, and if the store
+  * does not answer it tries again until it does.
   */
 private[scheduler] final class Recovering private (
     environment: FlareEnvironment,
@@ -47,7 +47,8 @@ private[scheduler] final class Recovering private (
     case Stop(replyTo) =>
       replyTo ! Done
       Behaviors.stopped
-    // It is soon said again, or asked again by those who have no answer: what is said once is to find room.
+    // These are soon repeated, by their senders or by callers that have no answer: requests that are sent
+    // once must find room.
     case _: (InvokerReported | Submit | Await | Locate | ListInvokers)
         if stash.size > Recovering.StashLimit / 2 =>
       Behaviors.same
@@ -61,7 +62,7 @@ private[scheduler] object Recovering:
   /** Requests that may wait. */
   private val StashLimit = 10000
 
-  /** Recovers, and is then what `serving` makes of it. */
+  /** Recovers, and then becomes the behavior that `serving` returns. */
   def apply(
       environment: FlareEnvironment,
       limits: SlotLimits,

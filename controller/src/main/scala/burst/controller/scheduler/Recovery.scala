@@ -5,12 +5,12 @@ import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerResult, Wo
 import burst.controller.store.{DrainedInvokers, FlareChange, FlareStore}
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId, Operation, Timestamp}
 
-/** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
-  * their namespaces; `adopted` may still run, and have the results that are stored, groups before what runs
-  * on them; `turns` wait for their group, in the order they came; `left` may still have something on their
-  * backends; `orphans` are packs that may still be running: nobody waits for them, and their slots are not in
-  * the new books. What `revoked` namespaces have is to be ended. Machines that are `drained` are given
-  * nothing.
+/** What a starting controller found in the store. `queued` flares must be queued again, with the slot limits
+  * of their namespaces; `adopted` ones may still run, and have the results that are stored, groups before the
+  * flares on them; `turns` wait for their group, in the order they arrived; `left` may still have data on
+  * their backends; `orphans` are packs that may still be running: nobody waits for them, and the new
+  * scheduler does not count their slots. The flares of `revoked` namespaces must be ended. `drained` machines
+  * get no flares.
   */
 final case class Recovered(
     queued: Vector[Flare],
@@ -23,11 +23,11 @@ final case class Recovered(
     drained: Set[InvokerId] = Set.empty
 )
 
-/** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
-  * is stored whole. One that had its slots goes on where packs outlive a scheduler (`adopts`), a group with
-  * what runs on it and what waits for it; else it is reported failed, as the packs it had report to nobody
-  * any more, and so is what waited for a group. Results that had been stored stay, every other worker gets
-  * the reason for having none. Blocks.
+/** Takes up the unfinished flares of a controller that stopped: a queued flare is queued again, as its
+  * request is stored completely. One that had its slots continues if packs outlive a scheduler (`adopts`), a
+  * group with the flare on it and those that wait for it; otherwise it is reported failed, as the reports of
+  * its packs reach nobody any more, and so are the flares that waited for a group. Stored results are kept;
+  * every other worker gets the reason why it has none. Blocks.
   */
 object Recovery:
   def run(
@@ -70,7 +70,7 @@ object Recovery:
   private def isAdoptable(flare: Flare): Boolean =
     flare.packs.nonEmpty && flare.workers.length == flare.request.size
 
-  /** What is known of how workers ended: a page at a time, and without the outputs themselves. */
+  /** The known outcomes of workers: read a page at a time, and without the outputs themselves. */
   private def results(store: FlareStore, flare: Flare): Map[Int, WorkerResult] =
     (0 until flare.request.size by Page)
       .flatMap(from => store.results(flare.id, from, from + Page))
@@ -78,7 +78,7 @@ object Recovery:
       .map(result => result.worker -> result.copy(output = result.output.map(_ => Output.OutOfLine(0))))
       .toMap
 
-  /** The workers with that. */
+  /** The workers, updated with these results. */
   private def known(flare: Flare, byWorker: Map[Int, WorkerResult], now: Timestamp): Vector[WorkerRecord] =
     flare.workers.map: worker =>
       byWorker.get(worker.worker).fold(worker): result =>

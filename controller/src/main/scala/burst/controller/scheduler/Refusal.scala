@@ -7,30 +7,30 @@ enum Refusal:
   /** More workers than the whole cluster has slots. */
   case TooLarge(size: Int, clusterSlots: Int)
 
-  /** No machine is large enough for so many workers together, as `granularity` has them. */
+  /** No machine is large enough for units of `granularity` workers. */
   case UnitTooLarge(granularity: Int, largestMachine: Int)
 
-  /** In units of `granularity`, only so many workers fit on the machines, however many slots there are. */
+  /** In units of `granularity`, only `usable` workers fit on the machines, however many slots there are. */
   case UnitsTooLarge(size: Int, granularity: Int, usable: Int, clusterSlots: Int)
 
-  /** The namespace's own limit stands in the way. */
+  /** The flare exceeds a limit of its namespace. */
   case OverLimit(limit: String, asked: Long, allowed: Long)
   case NoInvokers
   case QueueFull(limit: Int)
 
-  /** The group a flare is to run on has ended. */
+  /** The group on which the flare was to run has ended. */
   case GroupEnded(group: FlareId)
 
-  /** Its definition has been overwritten or removed since it was read: to be read again. */
+  /** Its definition has been overwritten or removed since it was read: read it again. */
   case PackageGone
 
-  /** Its key stands for a flare that was stored meanwhile: to be looked for. */
+  /** A flare with its key has been stored in the meantime: look for that. */
   case AlreadySubmitted
 
   /** The namespace's key was revoked while the request was under way. */
   case NamespaceRevoked
 
-  /** A scheduler that knows more invokers might accept it. */
+  /** Whether a scheduler that knows more invokers might accept it. */
   def isOfFewInvokers: Boolean = this match
     case NoInvokers | _: (TooLarge | UnitTooLarge | UnitsTooLarge) => true
     case _ => false

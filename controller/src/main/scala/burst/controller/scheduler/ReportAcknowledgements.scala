@@ -1,17 +1,17 @@
 package burst.controller.scheduler
 
-/** Tells the invokers of a flare what of its packs' reports they need not keep any more for another
-  * scheduler: what is stored, and all once an attempt is over. Where there is no other one they keep none
-  * (`areKept`). Belongs to the flare's actor.
+/** Tells the invokers of a flare which of its packs' reports they need not keep any more for another
+  * scheduler: those that are stored, and all once an attempt is over. If there can be no other scheduler they
+  * keep none (`areKept`). Belongs to the flare's actor.
   */
 private[scheduler] final class ReportAcknowledgements(packs: PackCommands, areKept: Boolean):
-  /** What is to be said of attempts that are over once what is pending is stored. */
+  /** What must be sent about past attempts once pending data is stored. */
   private var past = Vector.empty[() => Unit]
 
-  /** What has ended with its flare. */
+  /** The packs that have ended, and whose flare has. */
   private var over = Set.empty[Int]
 
-  /** So many reports of an attempt's packs are stored, and all that was said before. */
+  /** The given numbers of reports of an attempt's packs are stored, with all that precedes them. */
   def stored(life: FlareLifecycle, told: Map[(Int, Int), Long]): Unit = if areKept then
     past.foreach(_())
     past = Vector.empty
@@ -21,7 +21,7 @@ private[scheduler] final class ReportAcknowledgements(packs: PackCommands, areKe
         placement <- life.progress.flatMap(_.plan.packs.lift(pack))
       do packs.stored(placement, attempt, reports)
 
-  /** The flare goes on to another attempt. */
+  /** The flare proceeds to another attempt. */
   def left(life: FlareLifecycle): Unit = if areKept then
     life.progress.foreach(p => past :+= packs.over(p.plan.packs, life.flare.attempt))
 

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.placement.{ClusterView, Location, Machine, NoPlacement, Plan, Taken}
 import burst.node.MonotonicTime
 
-/** What is kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of
+/** Slots kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of
   * the running flares are known, and `spare` is what each machine will then have left over, slots and memory.
   * Others may start before it as long as that stays true.
   */
@@ -13,7 +13,7 @@ final case class Reservation(at: MonotonicTime, spare: Map[Location, Machine]):
   def leftOver(view: ClusterView): ClusterView =
     ClusterView(view.machines.map(m => spare.get(m.location).fold(m)(m.within)))
 
-  /** A flare was started beside it. */
+  /** The reservation once a flare was started beside it. */
   def beside(plan: Plan, memory: Int, end: MonotonicTime): Reservation =
     if end <= at then this
     else
@@ -22,13 +22,13 @@ final case class Reservation(at: MonotonicTime, spare: Map[Location, Machine]):
       })
 
 object Reservation:
-  /** The earliest moment at which `place` finds room for `size` workers of `memory` MiB, and what it leaves;
-    * nothing when not even the end of all that runs would make room (machines are down, overloaded or held by
-    * groups).
+  /** Finds the earliest moment at which `place` finds room for `size` workers of `memory` MiB, and what it
+    * leaves; nothing if not even the end of all running flares would make room (machines are down, overloaded
+    * or held by groups).
     *
-    * More is free the later it is. As long as there are fewer slots than workers nobody need be asked; from
-    * then on the moment is found by halving, `O(log k)` plans for `k` running flares, and mostly one: slots
-    * that are enough can nearly always be used.
+    * More is free the later it is. While there are fewer slots than workers no plan is needed; from then on a
+    * binary search finds the moment with `O(log k)` plans for `k` running flares, and mostly with one: a
+    * sufficient number of slots can nearly always be used.
     */
   def earliest(
       cluster: ClusterState,
@@ -40,7 +40,7 @@ object Reservation:
     val holdings = cluster.holdings.valuesIterator.filterNot(_.walltime.openEnded).map(holding =>
       (end(holding.walltime), holding)
     ).toArray.sortBy(_._1)
-    // by index, what has ended: all at the same moment, or none of it
+    // by index, the holdings that have ended: all those of the same moment, or none
     def isMoment(index: Int) = index + 1 == holdings.length || holdings(index + 1)._1 > holdings(index)._1
     val moments = holdings.indices.filter(isMoment)
     val slots = holdings.iterator.scanLeft(cluster.view.freeSlots)((free, at) => free + cluster.usable(at._2))

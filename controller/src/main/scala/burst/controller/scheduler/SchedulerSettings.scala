@@ -10,7 +10,7 @@ import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** `burst.scheduler`; what each key means stands in `scheduler.conf`. */
+/** `burst.scheduler`; `scheduler.conf` explains each key. */
 final case class SchedulerSettings(
     defaultGranularity: DefaultGranularity,
     maxCpuLoad: Double,
@@ -41,7 +41,7 @@ final case class SchedulerSettings(
     askTimeout: FiniteDuration,
     limitsRefresh: FiniteDuration
 ):
-  /** How long a flare waits for what. */
+  /** The duration of a flare's timer. */
   def durationOf(timer: FlareTimer, request: FlareRequest): FiniteDuration = timer match
     case FlareTimer.Queue | FlareTimer.Inputs => queueDeadline
     case FlareTimer.Start => startDeadline
@@ -51,7 +51,7 @@ final case class SchedulerSettings(
     case FlareTimer.Loss => lossDeadline
     case FlareTimer.Clean => cleanupDeadline
 
-  /** What a flare's state machine must know of these. */
+  /** The part of the settings that a flare's state machine needs. */
   def terms(cleans: Boolean): FlareLifecycle.Terms = FlareLifecycle.Terms(
     cleans,
     queueLimit = queueDeadline.toCoarsest.toString,
@@ -105,12 +105,12 @@ object SchedulerSettings:
   private def silence(invokers: Config): FiniteDuration =
     Seq("contact-timeout", "kill-timeout").map(invokers.getDuration(_).toNanos.nanos).reduce(_ + _)
 
-  /** How long an invoker may clean up, which a retry waits for as well: `burst.invoker.cleanup-timeout` as it
-    * comes. What is set on the invokers' machines is not known here.
+  /** How long an invoker may take to clean up, which a retry waits for as well: the default of
+    * `burst.invoker.cleanup-timeout`. The settings on the invokers' machines are not known here.
     */
   private val CleanUp = 30.seconds
 
-  /** What may pass until those who wait for it know. */
+  /** The time it may take until the waiting flares are notified. */
   private val LossMargin = 5.seconds
 
   private def granularity(text: String, costs: PackCosts): DefaultGranularity =
@@ -122,7 +122,7 @@ object SchedulerSettings:
         )
       }
 
-/** The backends the operator configured, by the names flares ask for. An address may hold credentials: it is
+/** The backends the operator configured, by the names flares use. An address may contain credentials: it is
   * never printed.
   */
 final class BackendCatalog(val default: String, backends: Map[String, BackendCatalog.Entry]):
@@ -134,12 +134,12 @@ final class BackendCatalog(val default: String, backends: Map[String, BackendCat
 
   def names: Vector[String] = backends.keys.toVector.sorted
 
-  /** What packs are told of a backend; nothing when there is none of that name (any more). */
+  /** The configuration of a backend for packs; nothing if no backend has that name (any more). */
   def find(name: String, chunkSize: Option[Int]): Option[BackendConfig] =
     backends.get(name).map: entry =>
       BackendConfig(entry.kind, entry.uri, chunkSize, entry.ca, entry.sharedCredentials)
 
-  /** Whether a flare may leave something there. */
+  /** Whether a flare may leave data there. */
   def needsCleaning(name: String): Boolean = backends.get(name).exists(!_.keepsNothing)
 
 object BackendCatalog:
@@ -152,7 +152,7 @@ object BackendCatalog:
   ):
     override def toString: String = s"Entry($kind)"
 
-  /** Is always there. No flare leaves anything in it. */
+  /** Always available. No flare leaves data in it. */
   private val Direct = "direct" -> Entry("direct", uri = None, keepsNothing = true)
 
   /** Reads `burst.backends` and `burst.default-backend`. Throws `SetupException`. */

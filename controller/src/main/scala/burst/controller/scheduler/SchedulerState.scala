@@ -15,9 +15,9 @@ import burst.protocol.{
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.duration.Duration
 
-/** The state of the scheduler: who waits, who holds which slots, and how far which machine is trusted.
-  * Whatever may let a flare start has a round come soon: one message to the scheduler, so that a thousand
-  * packs that end together cause one round. Belongs to the scheduler's actor.
+/** The state of the scheduler: which flares wait, which hold which slots, and how much each machine is
+  * trusted. Any change that may let a flare start schedules a round: one message to the scheduler, so that a
+  * thousand packs that end together cause one round. Belongs to the scheduler's actor.
   */
 private[scheduler] final class SchedulerState(
     settings: SchedulerSettings,
@@ -46,10 +46,10 @@ private[scheduler] final class SchedulerState(
   )
   private var slotLimits = Map.empty[String, Int]
 
-  /** What was last found to wait for room, and until when that holds. */
+  /** The packs that were last found to wait for room, and until when that is valid. */
   private var demand = Option.empty[(MonotonicTime, Vector[WantedPacks])]
 
-  /** Machines that the administrator has drained, there or not. */
+  /** Machines that the administrator has drained, whether they are known or not. */
   private var drained = Set.empty[InvokerId]
   private var roundDue = false
 
@@ -60,7 +60,7 @@ private[scheduler] final class SchedulerState(
 
   // ---- Who waits -----------------------------------------------------------------------------------------
 
-  /** How many slots a namespace may hold. */
+  /** Sets how many slots a namespace may hold. */
   def allow(tenant: String, slots: Int): Unit = slotLimits = slotLimits.updated(tenant, slots)
 
   def refusal(request: FlareRequest, slotLimit: Int): Option[Refusal] =
@@ -82,8 +82,8 @@ private[scheduler] final class SchedulerState(
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 
-  /** Calls go where there is room for them beside others, and what is left of the queue to free slots. A
-    * flare that `mayNotWait` is not made to wait for one machine.
+  /** Runs a round: calls join containers that have room beside others; the rest of the queue gets free slots.
+    * A flare that `mayNotWait` does not have to wait for a single machine.
     */
   def round(mayNotWait: Boolean = false): Vector[Placement] =
     Iterator.continually(nextSharer).takeWhile(_.isDefined).flatten.map(joined).toVector ++
@@ -119,7 +119,7 @@ private[scheduler] final class SchedulerState(
         }
       outcome.placed.map(opened)
 
-  /** A call has its slot: others of its program may come to its container. */
+  /** A call has its slot: others of its program may join its container. */
   private def opened(placement: Placement): Placement =
     val call = placement.flare
     shared = shared.waitsNoMore(call.id)
@@ -139,9 +139,9 @@ private[scheduler] final class SchedulerState(
   private def acceptsSharers(id: InvokerId): Boolean =
     machine(id).exists(m => m.shares && m.offers && !m.overloaded && m.trust != Trust.Avoided)
 
-  /** A container that calls go on joining keeps its slot for ever. So that nobody waits for that, none joins
-    * while a flare that could have the slot has waited for as long as others may overtake it: one that may
-    * join a container itself needs none, and two such would keep each other out.
+  /** A container that calls keep joining would hold its slot for ever. So that no flare waits for that, none
+    * joins while a flare that could have the slot has waited longer than others may overtake it. A flare that
+    * can join a container itself needs no slot, and two such would keep each other out.
     */
   private def isKeptFrom(program: CallProgram): Boolean =
     val overtaken = elapsed() - settings.overtaking
@@ -150,15 +150,15 @@ private[scheduler] final class SchedulerState(
       first.since <= overtaken && !own.contains(program) && first.size <= cluster.view.totalSlots &&
       couldHave(first, program) && !own.exists(shared.findContainer(_)(acceptsSharers).isDefined)
 
-  /** Whether the limit of its namespace lets a flare have a slot of that program's; that is freed first where
-    * both are one namespace's.
+  /** Whether the limit of its namespace lets a flare have a slot of that program; that slot is freed first if
+    * both belong to one namespace.
     */
   private def couldHave(first: Waiting, program: CallProgram): Boolean =
     val limit = slotLimits.getOrElse(first.tenant, Int.MaxValue)
     if first.tenant == program.definition.namespace then first.size <= limit
     else cluster.used(first.tenant) + first.size <= limit
 
-  /** A call's container takes no more. */
+  /** A call's container accepts no more calls. */
   def spent(attempt: AttemptId): Unit = shared = shared.spent(attempt)
 
   private def joined(call: Waiting, container: SharedContainer, location: Location): Placement =
@@ -169,7 +169,7 @@ private[scheduler] final class SchedulerState(
     queue = queue.remove(call.id, call.tenant)
     placement
 
-  /** It leaves the container that it shares, if it does, and whoever stays there holds the slot. */
+  /** A call leaves the container that it shares, if any, and one that stays there takes over the slot. */
   private def leaveShared(attempt: AttemptId): Unit =
     shared.successor(attempt).foreach(successor => cluster = cluster.pass(attempt, successor))
     shared = shared.left(attempt)
@@ -179,19 +179,21 @@ private[scheduler] final class SchedulerState(
       roundDue = true
       context.self ! GangScheduler.Round
 
-  /** It runs, or never will. */
+  /** The attempt runs, or never will. */
   private def begun(attempt: AttemptId): Unit =
     val after = throttle.over(attempt)
     if after ne throttle then
       throttle = after
       roundSoon()
 
-  /** The round that was to come soon. */
+  /** Runs the round that was due. */
   def dueRound(): Vector[Placement] =
     roundDue = false
     round()
 
-  /** A flare holds what another scheduler gave it; of calls that share a container the first of them does. */
+  /** A flare holds the slots that another scheduler gave it; of calls that share a container the first one
+    * does.
+    */
   def adopt(flare: Flare): Unit =
     val attempt = AttemptId(flare.id, flare.attempt)
     val request = flare.request.withoutInputs
@@ -205,7 +207,7 @@ private[scheduler] final class SchedulerState(
       cluster = cluster.adopt(attempt, flare.namespace, plan, walltime, request.memory)
       for program <- CallProgram.of(request); pack <- plan.packs; container <- pack.shared do
         shared = shared.opened(attempt, container, program, pack.location)
-    // Whether a call has left it spent is not known; one that joins it then is placed again.
+    // It is not known whether a call has left it spent; one that joins it in that case is placed again.
     if flare.state == FlareState.Running then shared = shared.up(attempt)
 
   /** The attempts that hold slots of a machine. */
@@ -222,23 +224,23 @@ private[scheduler] final class SchedulerState(
       trust(quarantine.undecided(attempt))
     roundSoon()
 
-  /** Gives back all that nobody is left to give back. */
+  /** Releases all slots of an attempt that nobody is left to release. */
   def release(attempt: AttemptId): Unit =
     leaveShared(attempt)
     cluster = cluster.releaseAll(attempt)
     begun(attempt)
     trust(quarantine.undecided(attempt))
 
-  /** What waits for room that a cluster does not have, for an invoker that can show that: one of those that
-    * follow a cluster. Nothing for one that cannot. Computed anew only after some time, however often it is
-    * asked for.
+  /** The packs that wait for room that a cluster does not have, for an invoker that can show them: one of
+    * those that follow a cluster. Nothing for an invoker that cannot. Computed again only after some time,
+    * however often it is requested.
     */
   def wanted(id: InvokerId): Option[Vector[WantedPacks]] =
     machine(id).filter(_.room.isDefined).map: _ =>
       val shows = cluster.machines.iterator.find((_, it) => it.offers && it.room.isDefined).map(_._1)
       if shows.contains(id) then demandNow else Vector.empty
 
-  /** In lifetimes of a forecast: what adds nodes is in no hurry. */
+  /** In lifetimes of a forecast: adding nodes is not urgent. */
   private val DemandLifetimes = 4
 
   private def demandNow: Vector[WantedPacks] =
@@ -251,14 +253,14 @@ private[scheduler] final class SchedulerState(
 
   // ---- Machines ------------------------------------------------------------------------------------------
 
-  /** A machine is there: a new process, whatever was held against the last one. */
+  /** A machine is up, with a new process, which is trusted whatever the last one did. */
   def up(status: InvokerStatus): Unit =
     trust(quarantine.forget(status.id))
     cluster = cluster.up(status.id, status.slots, status.room)
     note(status)
     roundSoon()
 
-  /** What a machine that is up says of itself. */
+  /** Takes the status of a machine that is up. */
   def report(status: InvokerStatus): Unit =
     machine(status.id).foreach { known =>
       val sized = known.slots != status.slots || known.room != status.room
@@ -276,10 +278,12 @@ private[scheduler] final class SchedulerState(
       .report(status.id, overloaded(status), status.warm, shares)
       .drain(status.id, isDrained(status))
 
-  /** By the administrator, or because it is about to stop. */
+  /** Whether the machine is drained by the administrator, or because it is about to stop. */
   private def isDrained(status: InvokerStatus): Boolean = drained(status.id) || status.isLeaving
 
-  /** The administrator's word on a machine, whatever it last said itself; `leaving` is that. */
+  /** Drains a machine on behalf of the administrator, or ends that; `leaving` is whether it is about to stop
+    * by its own last report.
+    */
   def drain(id: InvokerId, on: Boolean, leaving: Boolean): Unit =
     drained = if on then drained + id else drained - id
     cluster = cluster.drain(id, on || leaving)
@@ -287,24 +291,24 @@ private[scheduler] final class SchedulerState(
 
   def isDrained(id: InvokerId): Boolean = drained(id)
 
-  /** The machine offers nothing any more; the packs that were on it. */
+  /** The machine offers nothing any more; returns the packs that were on it. */
   def down(id: InvokerId): Vector[(AttemptId, Int)] =
     val lost = cluster.packsOn(id)
     cluster = cluster.down(id)
     shared = shared.lost(id)
-    // what waited behind a flare that is now larger than the cluster may pass it
+    // flares that waited behind one that is now larger than the cluster may pass it
     roundSoon()
     lost
 
-  /** Whether nothing of the machine is known any more. */
+  /** Forgets a machine on which nothing is held; returns whether it is now unknown. */
   def forget(id: InvokerId): Boolean =
     cluster = cluster.forget(id)
     val gone = machine(id).isEmpty
     if gone then quarantine = quarantine.forget(id)
     gone
 
-  /** Whether the machines of a plan have told of idle packs with the flare's program; for one that is waited
-    * for, which has few.
+  /** Whether the machines of a plan have reported idle packs with the flare's program; only for a flare whose
+    * end a caller waits for, as such flares have few packs.
     */
   def isWarm(placement: Placement): Boolean =
     val request = placement.flare.request
@@ -325,7 +329,7 @@ private[scheduler] final class SchedulerState(
   /** A machine has been avoided for long enough. */
   def trialDue(): Unit = trust(quarantine)
 
-  /** From now on machines are trusted so; and again when one's time has come. */
+  /** Applies the changed trust in machines, and schedules the next change of each. */
   private def trust(changed: Quarantine): Unit =
     val touched = quarantine.suspects ++ changed.suspects
     quarantine = changed
@@ -342,11 +346,11 @@ private[scheduler] final class SchedulerState(
           case _ => ()
       quarantine.suspicion(id).map(_.until - elapsed()).filter(_ => now == Trust.Avoided).foreach { left =>
         val due = GangScheduler.TrialDue(id)
-        // one that is avoided after its time waits for its trial to end
+        // a machine that is avoided beyond its time waits for its trial to end
         if left > Duration.Zero then timers.startSingleTimer(due, due, left)
       }
     }
 
 private object SchedulerState:
-  /** Of the timer by which whoever waits for one machine is looked at again. */
+  /** The key of the timer after which flares that wait for one machine are examined again. */
   private case object DelayOver

@@ -15,32 +15,32 @@ final case class Placement(flare: Waiting, plan: Plan, ticket: Option[QueueTicke
   * simulator can drive it with a clock of its own.
   *
   * ==Algorithm==
-  * A round runs whenever a flare came or slots became free. It goes through the queue in its fair order
+  * A round runs whenever a flare arrives or slots become free. It goes through the queue in its fair order
   * ([[FlareQueue.order]]) and starts what fits; a plan is reserved whole, in one step
-  * ([[ClusterState.reserve]]), so that two flares which each find half of what they need never hold on to it.
+  * ([[ClusterState.reserve]]), so that two flares never each hold half of what they need.
   *
   * The first flare that does not fit gets a [[Reservation]]: the earliest moment at which the ends of running
   * flares make room for it, and the slots and memory it will take then. A later flare may start now only if
-  * it does not delay that (backfill): it gives its slots back by that moment, or takes only what is left over
-  * at it.
+  * it does not delay that (backfill): it releases its slots by that moment, or takes only what will be left
+  * over then.
   *
-  * ''Which ends.'' At first those that are expected from past runs ([[WalltimePredictor]]), for both sides:
-  * slots are used well, and a guess that is wrong costs the waiting flare a little. Once it has waited for
-  * `overtaking` only promises count, the time-outs: from then on it starts within the longest time-out of
-  * what runs, whatever comes after it.
+  * ''Which ends.'' At first those expected from past runs ([[WalltimePredictor]]), for both sides: this uses
+  * slots well, and a wrong guess costs the waiting flare little. Once it has waited for `overtaking` only
+  * promises count, the time-outs: from then on it starts within the longest time-out of the running flares,
+  * whatever arrives after it.
   *
-  * What stands in a flare's way decides who may pass it otherwise:
-  *   - ''its namespace's slot limit'', or that so many of its flares are being started ([[StartThrottle]]):
-  *     everybody of other namespaces, and nobody of its own;
-  *   - ''larger than what is up'' (or not overloaded): everybody. Were it to hold the others up, a lost
-  *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
-  *     while it waited, or that waits for a cluster to grow.
+  * In other cases the obstacle decides which flares may pass:
+  *   - ''its namespace's slot limit'', or too many of its flares starting at the same time
+  *     ([[StartThrottle]]): all flares of other namespaces, and none of its own;
+  *   - ''larger than the machines that are up'' (and not overloaded): all flares. If it held up the others, a
+  *     lost machine would stop the cluster. Such a flare is refused at submission; this is for one whose
+  *     machines went down while it waited, or that waits for a cluster to grow.
   *
-  * A flare that would be split over machines of which one will soon have room for all of it may wait a
-  * little, see [[DelayScheduling]].
+  * A flare that would be split over several machines, although one of them will soon have room for all of it,
+  * may wait a little; see [[DelayScheduling]].
   *
-  * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's
-  * not more than its share of that, so that none has to wait for a look behind hundreds of another's.
+  * A round examines at most `depth` flares that have to wait, which bounds its cost; and of one namespace no
+  * more than its share of that, so that no flare goes unexamined behind hundreds of another namespace's.
   *
   * ==Worked example==
   * 8 slots, 4 of them free; the others come back in 5 s. In order: A wants 8; B wants 2 and is expected to
@@ -97,7 +97,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtaking:
         case Left(why) =>
           passed += 1
           looks(next.tenant) = if atLimit then 0 else looks(next.tenant) - 1
-          // only where there is somebody who might pass
+          // only if there are flares that might pass
           val first = !open.isReserved && why.exists(_.isInstanceOf[NoPlacement.NotNow])
           if first && candidates.hasNext && passed < depth then
             open = Open(open.all, reserve(outcome.cluster, next, now))
@@ -110,7 +110,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtaking:
       open: Open
   ): Either[Option[NoPlacement], (ClusterState, Plan)] =
     val view = open.to(walltime)
-    // too few slots whatever the policy: worth asking only while the answer may be a reservation
+    // too few slots under any policy: trying it matters only if it can still lead to a reservation
     if next.size > view.freeSlots && open.isReserved then Left(None)
     else
       val elsewhere = next.avoid.flatMap(invoker => place(view.without(invoker), next.request).toOption)
@@ -124,8 +124,8 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtaking:
         ).map((_, plan)).toRight(None)
       }
 
-  /** What the policy says of a request on the machines that are up, `free` as they are. Those that are
-    * avoided are taken where the others would not hold it even if they were empty.
+  /** Asks the policy to place a request on the machines that are up, with their present free slots. Avoided
+    * machines are used only if the others could not hold it even when empty.
     */
   def place(cluster: ClusterView, request: FlareRequest): Either[NoPlacement, Plan] =
     val seen = cluster.warmFor(WarmPack(request.definition, request.memory)).holding(request.memory)
@@ -134,7 +134,7 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtaking:
       case Left(_: NoPlacement.Never) if seen.trusted ne seen => on(seen)
       case outcome => outcome
 
-  /** Whether the machines that are up would hold a request if nothing ran on them. */
+  /** Whether the machines that are up could hold a request if nothing ran on them. */
   def couldHold(cluster: ClusterView, request: FlareRequest): Boolean = place(cluster.emptied, request) match
     case Left(_: NoPlacement.Never) => false
     case _ => true
@@ -154,8 +154,8 @@ object SchedulingRound:
       delays: DelayScheduling
   )
 
-  /** The reservation of a round, and which ends of walltimes count. That of a flare which is only delayed
-    * gives way to that of one which does not fit.
+  /** The reservation of a round, and which ends of walltimes count. That of a flare which is only delayed is
+    * replaced by that of one which does not fit.
     */
   private final case class Reserved(
       reservation: Reservation,
@@ -163,9 +163,10 @@ object SchedulingRound:
       isOfDelay: Boolean = false
   )
 
-  /** What the flares of a round may take: `all` that is free, or what a reservation leaves over. */
+  /** The slots that the flares of a round may take: `all` free ones, or those that a reservation leaves over.
+    */
   private final case class Open(all: ClusterView, reserved: Option[Reserved]):
-    /** For a flare that does not fit. */
+    /** Whether there is a reservation for a flare that does not fit. */
     def isReserved: Boolean = reserved.exists(!_.isOfDelay)
 
     private lazy val leftOver = reserved.fold(all)(_.reservation.leftOver(all))

@@ -6,7 +6,7 @@ import burst.controller.placement.Location
 import burst.protocol.{DefinitionRef, FlareId, InvokerId, SharedContainer}
 import scala.collection.immutable.TreeMap
 
-/** A program as it is started: calls that ask for the same one can run in one container. */
+/** A program as it is started: calls with equal ones can run in one container. */
 final case class CallProgram(
     definition: DefinitionRef,
     memory: Int,
@@ -15,14 +15,14 @@ final case class CallProgram(
 )
 
 object CallProgram:
-  /** That of a call whose action says that a container runs several at once. */
+  /** The program of a call whose action allows several calls in one container. */
   def of(request: FlareRequest): Option[CallProgram] =
     val isCall = request.size == 1 && request.group.isEmpty && request.activation.exists(!_.burst)
     Option.when(isCall && request.definition.concurrency > 1):
       CallProgram(request.definition, request.memory, request.environment, request.egress)
 
-/** A container with calls in it. It takes more of them once its program runs, and none once one of them has
-  * left it `spent`: it goes with the last of those that are in it.
+/** A container with calls in it. It accepts more calls once its program runs, and none once a call has left
+  * it `spent`: it is removed with the last of its present calls.
   */
 final case class SharedPack(
     program: CallProgram,
@@ -33,8 +33,9 @@ final case class SharedPack(
 ):
   def hasRoom: Boolean = isUp && !isSpent && calls.size < program.definition.concurrency
 
-/** The containers in which several calls of an action may run at once, and the calls that wait for room in
-  * one or for a slot of their own, whichever comes first. Pure; who holds which slot is [[ClusterState]]'s.
+/** The containers in which several calls of an action may run at the same time, and the calls that wait for
+  * room in one or for a slot of their own, whichever comes first. Pure; [[ClusterState]] records which call
+  * holds a slot.
   *
   * Example: an action with a concurrency of 3 and a cluster of one slot. The first call takes the slot and
   * starts the container; a second and a third wait until its program runs, and then join it. A fourth waits
@@ -47,8 +48,8 @@ final case class SharedPacks private (
     waiting: Map[CallProgram, TreeMap[Long, Waiting]],
     programs: Map[FlareId, (CallProgram, Long)]
 ):
-  /** Where one more call of this program can run: where the most do, so that containers with few come to have
-    * none, and give up their slots.
+  /** Finds the container for one more call of this program: the one with most calls, so that containers with
+    * few become empty and release their slots.
     */
   def findContainer(program: CallProgram)(takes: InvokerId => Boolean): Option[(SharedContainer, Location)] =
     byProgram
@@ -81,7 +82,7 @@ final case class SharedPacks private (
         byCall = byCall.updated(attempt, container)
       )
 
-  /** The program runs in which this call is. */
+  /** The program of the container with this call runs. */
   def up(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>
     val pack = packs(container)
     if pack.isUp then this else copy(packs = packs.updated(container, pack.copy(isUp = true)))
@@ -90,14 +91,15 @@ final case class SharedPacks private (
   def spent(attempt: AttemptId): SharedPacks = byCall.get(attempt).fold(this): container =>
     copy(packs = packs.updated(container, packs(container).copy(isSpent = true)))
 
-  /** A machine is lost: what comes of the calls there their own actors find out, and no other joins them. */
+  /** A machine is lost: no other call joins its containers. The actors of the calls there deal with the loss.
+    */
   def lost(invoker: InvokerId): SharedPacks =
     if packs.isEmpty then this
     else
       copy(packs = packs.transform: (_, pack) =>
         if pack.location.invoker == invoker then pack.copy(isUp = false) else pack)
 
-  /** One that stays in the container when this call leaves it. */
+  /** A call that stays in the container when this one leaves it. */
   def successor(attempt: AttemptId): Option[AttemptId] =
     byCall.get(attempt).flatMap(packs.get).flatMap(_.calls.find(_ != attempt))
 
@@ -116,7 +118,7 @@ final case class SharedPacks private (
 
   // ---- Who waits -----------------------------------------------------------------------------------------
 
-  /** A flare comes into the queue, where it has this number: noted if it is such a call. */
+  /** Records a flare that enters the queue with this number, if it is such a call. */
   def waits(flare: Waiting, number: Long): SharedPacks = CallProgram.of(flare.request).fold(this): program =>
     val rest = waitsNoMore(flare.id)
     val there = rest.waiting.getOrElse(program, TreeMap.empty[Long, Waiting])
@@ -133,7 +135,7 @@ final case class SharedPacks private (
       programs = programs.removed(id)
     )
 
-  /** The calls that wait for a program of which there is a container, the first of each. */
+  /** The first waiting call of each program that has a container. */
   def candidates: Iterator[(CallProgram, Waiting)] =
     waiting.iterator.collect:
       case (program, calls) if byProgram.contains(program) => (program, calls.head._2)

@@ -6,8 +6,8 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.FiniteDuration
 
-/** How many slots the running flares of a namespace may hold together. Remembered for a while: it is asked
-  * for with every flare and changes almost never.
+/** How many slots the running flares of a namespace may hold together. Cached for a while: it is needed for
+  * every flare and almost never changes.
   */
 final class SlotLimits(
     namespaces: NamespaceStore,
@@ -18,9 +18,7 @@ final class SlotLimits(
 ):
   private val known = ConcurrentHashMap[String, SlotLimits.Known]()
 
-  /** The limit, at once when it was looked up lately; while the store fails the one that was, where there is
-    * one.
-    */
+  /** The limit, immediately if it is cached; while the store fails the last known one, if any. */
   def of(namespace: String): Future[Int] =
     val last = Option(known.get(namespace))
     last.filter(_.at + refresh > elapsed()) match
@@ -31,16 +29,16 @@ final class SlotLimits(
           using ExecutionContext.parasitic
         )
 
-  /** Asks the store. Blocks. */
+  /** Reads the limit from the store. Blocks. */
   def lookUp(namespace: String): Int =
     val limit = namespaces.limits(namespace).fold(default)(_.concurrentSlots)
     known.put(namespace, SlotLimits.Known(limit, elapsed()))
     limit
 
-  /** All namespaces that were revoked, as they are now. Blocks. */
+  /** All namespaces that are revoked now. Blocks. */
   def revoked(): Set[String] = namespaces.revoked()
 
-  /** Whether one is, by the store. */
+  /** Whether a namespace is revoked, according to the store. */
   def isRevoked(namespace: String): Future[Boolean] =
     Future(namespaces.find(namespace).exists(_.revoked.isDefined))(using blocking)
 

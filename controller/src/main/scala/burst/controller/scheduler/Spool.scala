@@ -13,12 +13,12 @@ import org.apache.pekko.util.ByteString
 import scala.jdk.StreamConverters.*
 import scala.util.Using
 
-/** Gathers what of flares is too large for the database in files of this controller until it is whole, and
-  * hands it to the store. Calls block; each may be made again after a failure.
+/** Gathers data of flares that is too large for the database in files of this controller until it is
+  * complete, and hands it to the store. Calls block; each may be repeated after a failure.
   */
 final class Spool private (directory: Path, blobs: FlareBlobStore):
 
-  /** Pieces of outputs at their offsets. */
+  /** Writes pieces of outputs at their offsets. */
   def write(id: FlareId, pieces: Vector[OutputPiece]): Unit =
     pieces.groupBy(_.worker).foreach: (worker, own) =>
       Using.resource(FileChannel.open(file(id, BlobName.output(worker)), CREATE, WRITE)): channel =>
@@ -26,32 +26,32 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
           channel.position(piece.end - piece.bytes.length)
           FileBytes.write(channel, piece.bytes.asByteBuffer)
 
-  /** The output of a worker is whole. */
+  /** The output of a worker is complete: stores it. */
   def keep(id: FlareId, worker: Int, output: Output): Unit = output match
     case Output.Inline(_) => ()
     case Output.OutOfLine(_) =>
       val name = BlobName.output(worker)
       blobs.put(id, name, file(id, name))
 
-  /** Inputs that stand beside the record. */
+  /** Stores inputs that are kept outside the record. */
   def keepInputs(flare: Flare): Unit = flare.request.inputs match
     case large if Spool.isLarge(large) => whole(flare.id, BlobName.Inputs, InputsFile.encode(large))
     case _ => ()
 
-  /** A part of the log. */
+  /** Stores a part of the log. */
   def keepLog(id: FlareId, name: BlobName, texts: Vector[LogText]): Unit =
     whole(id, name, Iterator.single(ByteString.fromArrayUnsafe(LogChunk.encode(texts))))
 
-  /** Whether there is something of a flare that is not whole. */
+  /** Whether there is incomplete data of a flare. */
   def gathers(id: FlareId): Boolean = Files.exists(own(id))
 
-  /** Nobody needs the inputs of a flare that has ended. */
+  /** Deletes the inputs of a flare that has ended. */
   def forgetInputs(id: FlareId): Unit = blobs.delete(id, BlobName.Inputs)
 
-  /** What is gathered here of a flare is of no use any more: what is not whole at its end never will be. */
+  /** Deletes what is gathered here of a flare: data that is incomplete at its end stays so. */
   def discard(id: FlareId): Unit = Spool.delete(own(id))
 
-  /** Nothing is kept of what an attempt left. */
+  /** Deletes all that an attempt left. */
   def forget(id: FlareId): Unit =
     discard(id)
     blobs.delete(id, keep = Set(BlobName.Inputs))
@@ -68,15 +68,17 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
   private def own(id: FlareId): Path = directory.resolve(id.value)
 
 object Spool:
-  /** Of no other controller; what an earlier life left there is of flares that have ended since. */
+  /** Opens a spool whose directory no other controller uses; data that is left there from an earlier run
+    * belongs to flares that have ended since, and is deleted.
+    */
   def open(directory: Path, blobs: FlareBlobStore): Spool =
     PrivateFile.directory(directory)
-    // The directory may be one that others use, too: only what a spool puts there is deleted.
+    // The directory may have other users: only what a spool puts there is deleted.
     val left = Using.resource(Files.list(directory))(_.toScala(Vector))
     left.filter(own => FlareId.parse(own.getFileName.toString).isDefined).foreach(delete)
     Spool(directory, blobs)
 
-  /** The flare as its record is stored: large inputs stand beside it. */
+  /** The flare as its record is stored: without large inputs, which are stored separately. */
   def besides(flare: Flare): Flare =
     if isLarge(flare.request.inputs) then flare.copy(request = flare.request.withoutInputs) else flare
 

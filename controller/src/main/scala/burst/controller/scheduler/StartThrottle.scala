@@ -3,13 +3,13 @@ package burst.controller.scheduler
 import burst.node.MonotonicTime
 import scala.concurrent.duration.FiniteDuration
 
-/** How many flares of one namespace are being started at once: whoever sends hundreds of short ones a second
-  * would have all processors busy with starting them otherwise, and everybody else's flares wait for one. His
-  * own are none the later for it, as they would wait for each other.
+/** Limits how many flares of one namespace are being started at the same time: a namespace that sends
+  * hundreds of short ones a second would otherwise keep all processors busy with starting them, and all
+  * others' flares waiting for one. Its own are not delayed by this, as they would wait for each other.
   *
-  * A flare counts from its placement until it runs, for `longest` at most: one that is slow to start keeps
-  * the next ones waiting no longer. A namespace may have a quarter as many as there are slots, half as many
-  * again where each waits until it is stored, which takes as long as the rest, and two in any case.
+  * A flare counts from its placement until it runs, for at most `longest`: one that is slow to start makes
+  * the next ones wait no longer than that. A namespace may have a quarter as many as there are slots; if each
+  * waits until it is stored, which takes as long as the rest, three eighths; and two in any case.
   */
 final case class StartThrottle private (
     starting: Map[AttemptId, StartThrottle.Starting],
@@ -21,7 +21,7 @@ final case class StartThrottle private (
   def placed(attempt: AttemptId, tenant: String, at: MonotonicTime): StartThrottle =
     copy(starting = starting.updated(attempt, Starting(tenant, at)))
 
-  /** It runs, or never will. */
+  /** The attempt runs, or never will. */
   def over(attempt: AttemptId): StartThrottle =
     if starting.contains(attempt) then copy(starting - attempt) else this
 
@@ -29,7 +29,7 @@ final case class StartThrottle private (
     if starting.valuesIterator.forall(_.since > time - longest) then this
     else copy(starting.filter((_, start) => start.since > time - longest))
 
-  /** How many more flares a namespace may have started now, in a cluster of so many slots. */
+  /** Returns how many more flares a namespace may have started now, in a cluster with this many slots. */
   def room(slots: Int): String => Int =
     val present = starting.valuesIterator.toVector.groupMapReduce(_.tenant)(_ => 1)(_ + _)
     val share = if areStoredFirst then slots * 3 / 8 else slots / 4

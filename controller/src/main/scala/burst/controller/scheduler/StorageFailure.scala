@@ -2,8 +2,8 @@ package burst.controller.scheduler
 
 import burst.controller.store.StoreProblem
 
-/** What could not be stored: outputs of these workers, or without any the flare itself. */
+/** Data that could not be stored: the outputs of these workers or, if there are none, the flare itself. */
 final case class StorageFailure(problem: StoreProblem, workers: Set[Int] = Set.empty):
-  /** Of the workers that this holds for; nothing where there is none. */
+  /** The failure for those of its workers that this holds for; nothing if there are none. */
   def of(some: Int => Boolean): Option[StorageFailure] =
     Some(copy(workers = workers.filter(some))).filter(_.workers.nonEmpty)

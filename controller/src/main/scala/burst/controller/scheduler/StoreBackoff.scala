@@ -3,8 +3,8 @@ package burst.controller.scheduler
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
 import scala.concurrent.duration.DurationInt
 
-/** How long a store that fails is put up with: it is tried `again` after longer and longer pauses, until that
-  * is `overdue`. Belongs to a flare's actor.
+/** Limits how long a failing store is tolerated: it is tried `again` after longer and longer pauses, until
+  * that is `overdue`. Belongs to a flare's actor.
   */
 private[scheduler] final class StoreBackoff(
     settings: SchedulerSettings,
@@ -14,7 +14,7 @@ private[scheduler] final class StoreBackoff(
 ):
   private val LongestPause = 5.seconds
 
-  /** How often in a row the store has failed, and whether that lasts too long. */
+  /** How many times in a row the store has failed, and whether it has done so for too long. */
   private var failures = 0
   private var exhausted = false
 
@@ -23,7 +23,7 @@ private[scheduler] final class StoreBackoff(
 
   def isFirst: Boolean = failures == 0
 
-  /** The store has failed: from the first time on it is put up with for so long. */
+  /** The store has failed: the deadline runs from the first failure. */
   def begin(): Unit =
     if isFirst then timers.startSingleTimer(overdue, overdue, settings.storeDeadline)
 

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-/** Whether the store took what it was last given: while it does not, nothing runs that is not stored. */
+/** Whether the last write to the store succeeded: while it fails, no flare runs that is not stored. */
 final class StoreHealth:
   @volatile private var well = true
 

@@ -4,8 +4,8 @@ import GangScheduler.{Submit, Submitted}
 import burst.controller.flare.Flare
 import burst.protocol.FlareId
 
-/** Takes in what is submitted: it is refused, placed at once or queued; or held while invokers that it needs
-  * may be on their way to a scheduler that has just begun. Nothing comes in of a namespace that is revoked.
+/** Handles submissions: a flare is refused, placed immediately or queued; or held while invokers that it
+  * needs may be on their way to a scheduler that has just started. Flares of revoked namespaces are refused.
   * Belongs to the scheduler's actor.
   *
   * @param mayStillCome
@@ -32,15 +32,15 @@ private[scheduler] final class Submissions(
 
   def add(submit: Submit): Unit = submit.id match
     case Some(id) if flares.isThere(id) =>
-      // One that ends in this moment is stored, or soon is.
+      // A flare that is just ending is stored, or soon is.
       val _ = flares.tell(id, FlareActor.SubmittedAgain(submit.replyTo))
     case _ if isRevoked(submit.request.definition.namespace) => refuse(submit, Refusal.NamespaceRevoked)
     case _ => submit.request.memberOf.fold(enter(submit))(join(submit, _))
 
-  /** Invokers have come, or none is on its way any more. */
+  /** Invokers have registered, or none is on its way any more. */
   def addEarly(): Unit = early.take().foreach(add)
 
-  /** Whether it was held. */
+  /** Cancels a flare that is held; returns whether it was. */
   def cancel(id: FlareId): Boolean = early.cancel(id)
 
   def queue(flare: Flare): Unit =
@@ -49,7 +49,7 @@ private[scheduler] final class Submissions(
   private def enter(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
     state.allow(tenant, submit.slotLimit)
-    // A part of a sequence waits for invokers that come: the whole was accepted.
+    // A part of a sequence waits for invokers to register: the whole sequence was accepted.
     val refusal = state.refusal(submit.request, submit.slotLimit)
     refusal.filterNot(_.isOfFewInvokers && Waiting.isPart(submit.request)) match
       case Some(refusal) if refusal.isOfFewInvokers && mayStillCome() =>

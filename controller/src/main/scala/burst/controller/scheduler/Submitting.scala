@@ -11,12 +11,12 @@ import scala.concurrent.duration.{Deadline, Duration, DurationInt, FiniteDuratio
 import scala.concurrent.{ExecutionContext, Future, TimeoutException}
 import scala.util.{Failure, Success, Try}
 
-/** Submits flares to the scheduler, by ids that are given here. Where that may move to another controller
-  * they are asked for again by these when no answer comes, since the scheduler that they were submitted to
-  * may be no more: no flare is run twice, and what nobody would ask for again (a step of a sequence, an
-  * action that a rule begins) is not lost. Steps of sequences are asked for again when the database fails,
-  * too. One that nobody is told of before its end is answered with that end, and need not be stored while it
-  * waits.
+/** Submits flares to the scheduler, under ids that are chosen here. If the scheduler can move to another
+  * controller, a flare is submitted again under its id when no answer arrives, since the scheduler that first
+  * received it may have ended: no flare runs twice, and flares that nobody would submit again (a step of a
+  * sequence, an action that a rule begins) are not lost. Steps of sequences are also submitted again when the
+  * database fails. If nobody learns of a flare before its end, that end is its answer, and it need not be
+  * stored while it waits.
   */
 private[scheduler] final class Submitting(
     scheduler: ActorRef[GangScheduler.Request],
@@ -34,7 +34,8 @@ private[scheduler] final class Submitting(
     val longest = limit.max(Patience)
     def submit(id: Option[FlareId], within: FiniteDuration): Future[Submitted] =
       scheduler.ask[Submitted](Submit(request, slotLimit, _, id))(using Timeout(within), system.scheduler)
-    // It takes another controller a quarter of a minute to have the scheduler; a database may take longer.
+    // Another controller takes over the scheduler within a quarter of a minute; a database may take longer to
+    // recover.
     val within = if Waiting.isPart(request) then storeDeadline.max(longest * 2) else longest * 2
     host() match
       case SchedulerHost.OfFormerRelease => submit(None, limit)
@@ -45,7 +46,7 @@ private[scheduler] final class Submitting(
         val answer =
           if isAskedOnce then submit(Some(id), once)
           else Repeated(id, request, submit(Some(id), _)).first(within)
-        // A caller that got no answer has no way to the flare: it is not to run after that.
+        // A caller that got no answer cannot find the flare: it must not run after that.
         answer.andThen:
           case Failure(_) if request.submission.isEmpty && host() != SchedulerHost.OfFormerRelease =>
             scheduler ! Cancel(id, CancelledBy.StoreFailure, system.ignoreRef)
@@ -57,7 +58,7 @@ private[scheduler] final class Submitting(
   ):
     private val pause = Submitting.pause(request)
 
-    /** Nobody else asks again for a part of a sequence when the database fails. */
+    /** Nobody else resubmits a part of a sequence when the database fails. */
     private val isPatient = Waiting.isPart(request)
 
     def first(left: FiniteDuration): Future[Submitted] =
@@ -67,7 +68,7 @@ private[scheduler] final class Submitting(
         case Success(answer: Submitted.NotStored) if isPatient => soon(left, began, Patience * 2, answer)
         case answer => Future.fromTry(answer)
 
-    /** The store takes its time to fail, which counts. */
+    /** The time that the store takes to fail counts. */
     private def soon(
         left: FiniteDuration,
         began: Deadline,
@@ -78,13 +79,13 @@ private[scheduler] final class Submitting(
       if rest <= Duration.Zero then Future.successful(last)
       else after(StorePause)(again(rest, patience, Success(last)))
 
-    /** The scheduler knows the flares that go on. Where the store does not say whether one has ended, a
-      * patient caller asks again.
+    /** The flare, if it has ended; the scheduler knows the active ones. If the store cannot answer, a patient
+      * caller asks again.
       */
     private def ended: Future[Option[Flare]] =
       stored(id).map(_.filter(_.state.isFinal)).recover { case _: StoreException if isPatient => None }
 
-    /** It may have run meanwhile, and even have ended. */
+    /** Submits the flare again, which may have run by then, and even ended. */
     private def again(
         left: FiniteDuration,
         patience: FiniteDuration,
@@ -104,11 +105,11 @@ private[scheduler] final class Submitting(
           case Success(answer @ Submitted.Refused(refusal)) =>
             ended.flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
-              // One that has just begun, and keeps no large ones until its invokers come.
+              // The scheduler has just started, and holds no large flares until its invokers have registered.
               case None if refusal.isOfFewInvokers && left > pause =>
                 after(pause)(again(left - pause, patience, last))
               case None => Future.successful(answer)
-          // One that has ended cannot be stored again.
+          // A flare that has ended cannot be stored again.
           case Success(answer: Submitted.NotStored) =>
             ended.flatMap:
               case Some(flare) => Future.successful(Submitted.Accepted(flare))
@@ -117,36 +118,36 @@ private[scheduler] final class Submitting(
           case Success(answer) => Future.successful(answer)
 
 private object Submitting:
-  /** More than a scheduler that is well takes to answer ([[FlareActor.AnsweredWithin]]); doubled with each
-    * time that it has not.
+  /** Longer than a working scheduler takes to answer ([[FlareActor.AnsweredWithin]]); doubled each time that
+    * it has not.
     */
   private val Patience = FlareActor.AnsweredWithin + 2.seconds
 
-  /** Between two tries to store one, each of which takes as long as the database is waited for. */
+  /** The pause between two tries to store a flare, each of which also waits for the database. */
   private val StorePause = 1.second
 
-  /** Large ones are not sent too often. */
+  /** Large flares are not sent too often. */
   private def pause(request: FlareRequest): FiniteDuration =
     if request.inputs.length <= MostHeld then 200.millis else 2.seconds
 
-  /** Bytes of inputs: what came with a request is held until it is answered, and a namespace may have two
-    * mebibytes of that.
+  /** The most bytes of inputs that are held: what arrived with a request is kept until it is answered, and a
+    * namespace may have 2 MiB of that.
     */
   val MostHeld = 8 * 1024
 
-  /** Whether it is answered at its end. */
+  /** Whether the flare is answered at its end. */
   def isHeld(request: FlareRequest): Boolean =
     request.isUntoldBeforeItsEnd && request.inputs.length <= MostHeld
 
 /** Where the scheduler is. */
 enum SchedulerHost:
-  /** In this process, and nowhere else as long as that lives. */
+  /** In this process, and nowhere else while that lives. */
   case Here
 
   /** On this or another controller, and maybe soon on another one. */
   case OnSomeController
 
-  /** The same, and on one that may be of a release which takes a flare that is asked for again for another
+  /** The same, and possibly on a controller of a release that takes a flare that is submitted again for a new
     * one.
     */
   case OfFormerRelease

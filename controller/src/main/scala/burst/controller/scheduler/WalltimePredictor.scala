@@ -5,8 +5,8 @@ import burst.node.MonotonicTime
 import burst.protocol.DefinitionRef
 import scala.concurrent.duration.FiniteDuration
 
-/** Since when a flare holds its slots, and when it gives them back: `latest` is promised (the flare's
-  * time-out ends it), `expected` is a guess. Of an `openEnded` one, a group's, nobody knows.
+/** How long a flare holds its slots: from `since` until `latest`, which is promised (its time-out ends it);
+  * `expected` is an estimate. The end of an `openEnded` one, a group's, is unknown.
   */
 final case class Walltime(
     definition: DefinitionRef,
@@ -16,8 +16,8 @@ final case class Walltime(
     openEnded: Boolean = false
 ):
 
-  /** When to expect the slots, as seen at `now`. One that has outlasted the guess is expected at `latest`;
-    * one that has outlasted that, too (a pack that does not end), at any moment.
+  /** When to expect the slots, as seen at `now`: a flare that has outlasted the estimate is expected at
+    * `latest`; one that has outlasted that, too (a pack that does not end), at any moment.
     */
   def expectedAfter(now: MonotonicTime): MonotonicTime = if expected > now then expected else latestAfter(now)
   def latestAfter(now: MonotonicTime): MonotonicTime = latest.max(now)
@@ -25,9 +25,9 @@ final case class Walltime(
 /** How long flares hold their slots, learned from those that did. An immutable value.
   *
   * A definition is expected to take as long as the longest of its last few flares, whatever their size and
-  * outcome: too long a guess keeps some slots idle, too short a one delays somebody. One that never ran is
-  * expected to use up its time-out. `grace` is what packs get to end beyond it. Nothing of this is stored: a
-  * controller that starts anew learns anew.
+  * outcome: an estimate that is too long leaves some slots idle, one that is too short delays a flare. A
+  * definition that never ran is expected to use its whole time-out. `grace` is the time that packs get to end
+  * after it. None of this is stored: a controller that restarts begins to learn again.
   */
 final case class WalltimePredictor private (
     grace: FiniteDuration,
@@ -36,13 +36,12 @@ final case class WalltimePredictor private (
   import MonotonicTime.Never
   import WalltimePredictor.*
 
-  /** When a flare of this kind will give its slots back that it is given at `start`, as far as one can tell.
-    */
+  /** When a flare of this kind that gets its slots at `start` is expected to release them. */
   def expectedEnd(request: FlareRequest, start: MonotonicTime): MonotonicTime =
     val latest = latestEnd(request, start)
     recent.get(keyOf(request.definition)).fold(latest)(lasted => (start + lasted.max).min(latest))
 
-  /** The walltime of a flare that is given its slots `now`. */
+  /** The walltime of a flare that gets its slots `now`. */
   def walltime(request: FlareRequest, now: MonotonicTime): Walltime =
     if request.isGroup then
       Walltime(request.definition, since = now, expected = Never, latest = Never, openEnded = true)
@@ -54,7 +53,7 @@ final case class WalltimePredictor private (
         latest = latestEnd(request, now)
       )
 
-  /** A flare gave its last slots back. */
+  /** A flare has released its last slots. */
   def learn(walltime: Walltime, now: MonotonicTime): WalltimePredictor =
     if walltime.openEnded then this else learned(walltime, now)
 
@@ -71,7 +70,7 @@ object WalltimePredictor:
   /** Namespace and name: a new version is expected to take as long as the last. */
   type Key = (String, String)
 
-  /** Flares remembered of a definition, and definitions remembered: bounds of what this may grow to. */
+  /** Flares remembered per definition, and definitions remembered: bounds on the size of this record. */
   private val Flares = 5
   private val Definitions = 10000
 

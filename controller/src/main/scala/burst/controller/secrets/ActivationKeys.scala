@@ -8,17 +8,17 @@ import javax.crypto.Mac
 import javax.crypto.spec.SecretKeySpec
 import scala.util.Try
 
-/** Keys that programs get, which open their caller's namespace as its own does, until a moment that stands in
-  * them: they are signed, so that nobody has to keep them. What is signed names the credentials they stand
-  * beside; once those are replaced or revoked, they open nothing. Without a key of this controller's there
-  * are none.
+/** Keys that programs receive, which open their caller's namespace as its own key does, until a time encoded
+  * in them: they are signed, so that nobody has to store them. The signature covers the credentials they
+  * belong to; once those are replaced or revoked, the keys open nothing. Without a secrets key, a controller
+  * issues none.
   */
 final class ActivationKeys(key: Option[SecretsKey]):
   import ActivationKeys.*
 
   private val signing = key.map(_.derived("activation keys"))
 
-  /** To stand behind `uuid:`. */
+  /** Makes a key, to be used after `uuid:`. */
   def make(uuid: String, until: Timestamp): Option[String] = signing.map: secret =>
     val time = HexFormat.of.toHexDigits(until.millis)
     time + sign(secret, uuid, time)

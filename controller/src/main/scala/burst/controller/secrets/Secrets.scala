@@ -3,18 +3,20 @@ package burst.controller.secrets
 import burst.controller.definition.{SealedEnvironment, SealedSecret}
 import burst.protocol.Environment
 
-/** Seals secrets when they come and opens them when packs are asked for, if this controller has the key. */
+/** Seals secrets when they are deployed and opens them when packs are requested, if this controller has the
+  * key.
+  */
 final class Secrets(key: Option[SecretsKey]):
   val activationKeys: ActivationKeys = ActivationKeys(key)
 
-  /** Nothing without a key. */
+  /** Seals secrets; returns none without a key. */
   def seal(definition: DefinitionName, values: Map[String, String]): Option[Vector[SealedSecret]] =
     key match
       case Some(key) => Some(values.toVector.map((name, value) => key.seal(definition, name, value)))
       case None => Option.when(values.isEmpty)(Vector.empty)
 
-  /** What a program is to have, or the name of a secret that cannot be opened, and why. A secret stands above
-    * a variable of its name, which an older version may have.
+  /** Returns the environment of a program, or the name of a secret that cannot be opened, and why. A secret
+    * overrides a variable of its name, which an older version may have.
     */
   def open(
       definition: DefinitionName,

@@ -10,20 +10,20 @@ import javax.crypto.{Cipher, Mac}
 import javax.crypto.spec.{GCMParameterSpec, SecretKeySpec}
 import scala.util.Try
 
-/** The key by which secrets of definitions are sealed: AES-256-GCM, with a random nonce for each. What is
-  * sealed for one name of one definition cannot be opened as another's.
+/** The key that seals the secrets of definitions: AES-256-GCM, with a random nonce for each. A value sealed
+  * for one name of one definition cannot be opened as another's.
   */
 final class SecretsKey private (bytes: Array[Byte]):
   import SecretsKey.*
 
-  /** Tells keys apart, and says nothing of them. */
+  /** Identifies the key without revealing anything about it. */
   val id: String = HexFormat.of.formatHex(
     MessageDigest.getInstance("SHA-256").digest("burst secrets key".getBytes(UTF_8) ++ bytes).take(8)
   )
 
   private val key = SecretKeySpec(bytes, "AES")
 
-  /** Another key, for another purpose, which says nothing of this one. */
+  /** Derives a key for another purpose, which reveals nothing about this one. */
   private[secrets] def derived(purpose: String): Array[Byte] =
     val mac = Mac.getInstance(Derivation)
     mac.init(SecretKeySpec(bytes, Derivation))
@@ -36,11 +36,12 @@ final class SecretsKey private (bytes: Array[Byte]):
       nonce ++ cipher(Cipher.ENCRYPT_MODE, nonce, definition, name).doFinal(value.getBytes(UTF_8))
     SealedSecret(name, id, Base64.getEncoder.encodeToString(sealedBytes))
 
-  /** Nothing where it was sealed by another key or for another name, or has been changed. */
+  /** Opens a secret; returns none if it was sealed by another key or for another name, or has been changed.
+    */
   def open(definition: DefinitionName, secret: SealedSecret): Option[String] =
     try
       val (nonce, rest) = Base64.getDecoder.decode(secret.text).splitAt(NonceBytes)
-      // The cipher throws something else for less than a tag.
+      // The cipher throws a different exception for input shorter than a tag.
       Option.when(rest.length >= TagBytes):
         String(cipher(Cipher.DECRYPT_MODE, nonce, definition, secret.name).doFinal(rest), UTF_8)
     catch case _: GeneralSecurityException | _: IllegalArgumentException => None
@@ -54,7 +55,7 @@ final class SecretsKey private (bytes: Array[Byte]):
 
   override def toString: String = s"SecretsKey($id)"
 
-/** Whose a secret is. */
+/** The definition that a secret belongs to. */
 final case class DefinitionName(namespace: String, name: String)
 
 object SecretsKey:
@@ -64,7 +65,7 @@ object SecretsKey:
   private val Derivation = "HmacSHA256"
   private val Random = SecureRandom()
 
-  /** Bytes of what was sealed. */
+  /** The size of the sealed value, in bytes. */
   def size(secret: SealedSecret): Int =
     Base64.getDecoder.decode(secret.text).length - NonceBytes - TagBytes
 
@@ -77,14 +78,14 @@ object SecretsKey:
 
   private val What = "the key of the secrets"
 
-  /** The key in a file, if there is the file. Throws `SetupException`. */
+  /** Reads the key from a file, if the file exists. Throws `SetupException`. */
   def read(file: Path): Option[SecretsKey] = PrivateFile.read(file, What).map: text =>
     Try(Base64.getDecoder.decode(text.trim)).toOption
       .filter(_.length == KeyBytes)
       .map(SecretsKey(_))
       .getOrElse(throw SetupException(s"$file is no key of secrets, which is $KeyBytes bytes in base64."))
 
-  /** Makes a file with a fresh key, where there is none. Throws `SetupException`. */
+  /** Creates a file with a fresh key; returns none if the file exists. Throws `SetupException`. */
   def create(file: Path): Option[SecretsKey] =
     val bytes = randomBytes()
     val text = Base64.getEncoder.encodeToString(bytes) + "\n"

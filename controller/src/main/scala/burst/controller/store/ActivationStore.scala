@@ -5,39 +5,40 @@ import burst.protocol.{FlareId, JsonText, Timestamp}
 import io.circe.JsonObject
 import scala.concurrent.duration.FiniteDuration
 
-/** Records of invocations as OpenWhisk's clients see them: of flares that were begun as such, and of what is
-  * no flare. Calls block. Leases go by the database's clock ([[Database.now]]), as one controller writes them
-  * and another compares them.
+/** Records of invocations as OpenWhisk's clients see them: of flares that were begun as invocations, and of
+  * other things. Calls block. Leases use the database's clock ([[Database.now]]), as one controller writes
+  * them and another compares them.
   */
 trait ActivationStore:
-  /** One that has ended. */
+  /** Finds a record that has ended. */
   def find(namespace: String, id: FlareId): Option[StoredActivation]
 
-  /** The same, of a flare whose id differs from this one in its last eight digits at most. */
+  /** Finds records of flares whose ids differ from this one in the last eight digits at most. */
   def findNear(namespace: String, id: FlareId): Vector[StoredActivation]
 
-  /** Those that have ended, the one first that began last. */
+  /** Lists records that have ended, the one that began last first. */
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation]
   def count(namespace: String, filter: ActivationFilter): Long
 
-  /** Stores what goes on here, as it is to read should nobody end it; that is known once its lease is over.
-    * Throws [[AlreadySubmitted]] as `FlareStore.insert` does. One without a submission may be stored twice.
+  /** Stores a record that is still open, with the content it is to have if nobody ends it; it becomes visible
+    * once its lease has lapsed. Throws [[AlreadySubmitted]] as `FlareStore.write` does. A record without a
+    * submission may be stored twice.
     */
   def open(record: OpenRecord, recordLease: FiniteDuration): Unit
 
-  /** Those of these that are stored and open. */
+  /** Returns which of these are stored and open. */
   def areOpen(ids: Vector[FlareId]): Set[FlareId]
 
-  /** Goes on with these. */
+  /** Renews the leases of these. */
   def renew(ids: Vector[FlareId], recordLease: FiniteDuration): Unit
 
-  /** Stores how something ended, be it open or new. */
+  /** Stores how something ended, whether its record is open or new. */
   def close(record: OpenRecord, ended: Timestamp, result: JsonText, logs: Vector[String]): Unit
 
-  /** Ends those whose lease has been over for more than this. */
+  /** Ends the records whose lease lapsed more than this long ago; returns how many. */
   def endAbandoned(over: FiniteDuration, now: Timestamp): Int
 
-/** A record of what is no flare; what only its readers know of it is in `fields`. */
+/** A record that is not of a flare; `fields` has what only its readers interpret. */
 final case class OpenRecord(
     id: FlareId,
     namespace: String,
@@ -57,11 +58,11 @@ final case class ActivationFilter(
 )
 
 /** @param body
-  *   the flare, in a list without what large ones have of packs; or the fields of a record that is none
+  *   the flare, in a list without the packs of large ones; or the fields of any other record
   * @param abandoned
-  *   when nobody was left to end it
+  *   when the record was ended because its controller was gone
   * @param output
-  *   of the first worker; in a list nothing unless it may say of an error
+  *   the output of the first worker; in a list only if it may contain an error
   */
 final case class StoredActivation(
     id: FlareId,

@@ -5,22 +5,23 @@ import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.{Failure, Try}
 
-/** Runs what blocks on a database, a disk or a bucket, on threads kept for that. */
+/** Runs calls that block on a database, a disk or a bucket, on threads kept for them. */
 final class Blocking(threads: ExecutionContext):
-  /** What the work is to wait for at its end ([[Blocking.pause]]) takes none of the threads. */
+  /** Runs work that may block. A pause that it requests at its end ([[Blocking.pause]]) occupies no thread.
+    */
   def apply[A](work: => A): Future[A] =
     val pause = Blocking.Pause()
     Future(pause.gather(work))(threads).transformWith(pause.before)(ExecutionContext.parasitic)
 
-  /** What only reads a database: done at once on this thread where all that it reads is known
-    * ([[Remembered]]), which spares two switches of threads. It may be begun twice.
+  /** Runs work that only reads a database: immediately on this thread if everything it reads is cached
+    * ([[Remembered]]), which saves two thread switches. It may be started twice.
     */
   def reading[A](work: => A): Future[A] = Blocking.ofKnown(work).fold(apply(work))(Future.fromTry)
 
 object Blocking:
   private val mayNot = ThreadLocal.withInitial(() => false)
 
-  /** Nothing where it would block. */
+  /** Returns the result of work, or nothing if it would block. */
   private def ofKnown[A](work: => A): Option[Try[A]] =
     mayNot.set(true)
     try
@@ -29,7 +30,9 @@ object Blocking:
         case known => Some(known)
     finally mayNot.set(false)
 
-  /** What is done is told so much later: where nobody else waits for it, this thread does. */
+  /** Delays the completion of the current work: without a thread, if it runs in [[Blocking]], else by
+    * blocking this thread.
+    */
   private[store] def pause(span: FiniteDuration): Unit = Option(pausing.get) match
     case Some(pause) => pause.span = pause.span.max(span)
     case None => TimeUnit.NANOSECONDS.sleep(span.toNanos)
@@ -53,7 +56,7 @@ object Blocking:
           .execute(() => told.complete(result))
         told.future
 
-  /** To be called where a thread is about to block. */
+  /** To be called before a thread blocks. */
   private[store] def begins(): Unit = if isForbidden then throw WouldBlock
 
   private[store] def isForbidden: Boolean = mayNot.get

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import scalikejdbc.*
 
-/** The entities of a namespace that share one space of names, each with its table, in which it has its
+/** The kinds of entities of a namespace that share one space of names. Each has a table with columns
   * `namespace` and `name`.
   */
 enum Collection(val singular: String, private[store] val table: SQLSyntax):
@@ -13,12 +13,12 @@ enum Collection(val singular: String, private[store] val table: SQLSyntax):
 
   def plural: String = s"${singular}s"
 
-  /** With its article. */
+  /** The singular with its article. */
   def one: String = if this == Definitions then s"an $singular" else s"a $singular"
 
 object Collection:
-  /** Which other collection has something of that name. To be asked while the namespace is held, or two could
-    * take the name at once.
+  /** Returns which other collection has an entity of that name. To be called while the namespace is locked,
+    * or two could take the name at once.
     */
   private[store] def holder(namespace: String, name: String, own: Collection)(using
       DBSession
@@ -26,13 +26,13 @@ object Collection:
     values.filter(_ != own).find: other =>
       sql"SELECT 1 FROM ${other.table} WHERE namespace = $namespace AND name = $name".isAny
 
-  /** Of one namespace one change at a time. */
+  /** Locks a namespace until the transaction ends: one change at a time. */
   private[store] def hold(database: Database, namespace: String)(using DBSession): Unit =
     val _ = sql"SELECT 1 FROM namespace WHERE name = $namespace ${database.rowLock}".isAny
 
-/** What is called how in a namespace. */
+/** The names in use in a namespace. */
 trait EntityNames:
-  /** Which other collection has something of that name. Blocks. */
+  /** Returns which other collection has an entity of that name. Blocks. */
   def holder(namespace: String, name: String, own: Collection): Option[Collection]
 
 private[store] final class JdbcEntityNames(database: Database) extends EntityNames:

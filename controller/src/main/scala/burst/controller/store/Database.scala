@@ -9,27 +9,27 @@ import scala.util.Try
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
-/** What a transaction that has returned survives: the end of the process, however it comes, or a failure of
-  * the machine's power, too.
+/** What a committed transaction survives: the end of the process, in whatever way, or also a power failure of
+  * the machine.
   */
 enum Durability:
   case Process, Power
 
-/** A migrated database, to be read and written. The stores know nothing more of it, so that another JDBC
-  * database needs its own `open` and migrations and no other store.
+/** A migrated database. The stores know nothing more about it, so that another JDBC database needs only its
+  * own `open` and migrations.
   *
   * @param prepare
-  *   has the transaction that a connection begins next last as said
+  *   sets the durability of the next transaction on a connection
   * @param rowLock
   *   ends a SELECT whose rows nobody else may change before this transaction has ended
   * @param sharedLock
-  *   the same, where several may hold a row at once
+  *   the same, but several may hold a row at once
   * @param oneWriter
-  *   whether this process alone writes, and its transactions come one after the other
+  *   whether only this process writes, with one transaction at a time
   * @param validity
-  *   of what is remembered of it
+  *   how long values read from it may be cached
   * @param clock
-  *   what all who write to it go by, as a [[Timestamp]]: of a database on one machine its own
+  *   the time that all its writers share, as a [[Timestamp]]: for a database on one machine, that machine's
   */
 final class Database(
     reader: HikariDataSource,
@@ -44,24 +44,24 @@ final class Database(
 ) extends AutoCloseable:
   import Database.Transaction
 
-  /** Statements that change nothing, each seeing what was committed before it. */
+  /** Runs statements that change nothing, each seeing what was committed before it. */
   def read[A](operation: String)(work: DBSession ?=> A): A =
     Database.borrow(operation, reader, metrics.reads)(_.autoCommit(session => work(using session)))
 
-  /** The transaction that this thread is in. */
+  /** The transaction of this thread. */
   private val joined = ThreadLocal[Transaction]()
 
-  /** Statements that take effect together or not at all, and are stored on return. What `work` writes on this
-    * thread, in this store and others of this database, is part of the same transaction.
+  /** Runs statements that take effect together or not at all, and are committed on return. What `work` writes
+    * on this thread, in this store and others of this database, is part of the same transaction.
     */
   def write[A](operation: String, durability: Durability = Durability.Process)(work: DBSession ?=> A): A =
     Option(joined.get) match
       case Some(transaction) => Database.named(operation)(work(using transaction.session))
       case None => begin(operation, durability)(work)
 
-  /** Writes what may be remembered ([[remembered]]), and survives a failure of power. When that is told (on
-    * return, or by the future of [[Blocking]]) nobody finds what was there before: where others have read it,
-    * they have forgotten it by then.
+  /** Writes values that may be cached ([[remembered]]), surviving a power failure. Once the change is
+    * reported as done (on return, or by the future of [[Blocking]]) nobody reads the old value any more:
+    * caches that held it have dropped it by then.
     */
   def change[A](operation: String)(work: DBSession ?=> A): A =
     write(operation, Durability.Power):
@@ -80,18 +80,18 @@ final class Database(
             finally
               changes = transaction.changes
               joined.remove()
-      // Also of what failed: its commit may have arrived.
+      // Even after a failure: the commit may have arrived.
       finally if changes then validity.changed()
     if changes then validity.awaitForgotten()
     result
 
-  /** What one writes for others to compare with it: machines' clocks differ. */
+  /** The time to write if others compare it with theirs: machines' clocks differ. */
   def now: SQLSyntax = clock()
 
-  /** For what is read again and again and seldom changed, by [[change]] and nothing else. */
+  /** Returns a cache for values that are read often and changed rarely, only by [[change]]. */
   def remembered[K, V](most: Int): Remembered[K, V] = Remembered(most, validity)
 
-  /** Has those who write at the same time share a transaction, which `write` makes. */
+  /** Lets concurrent writers share a transaction, which `write` performs. */
   def sharing[A, B](weight: A => Long)(write: Vector[A] => Vector[Try[B]]): GroupCommit[A, B] =
     GroupCommit(write, oneWriter, weight)
 
@@ -104,12 +104,12 @@ final class Database(
 
 object Database:
   private final class Transaction(val session: DBSession):
-    /** Whether it writes what may be remembered. */
+    /** Whether it writes values that may be cached. */
     var changes = false
 
-  /** A connection goes back to its pool only after work that succeeded. What failed may have ended the
-    * transaction in the database alone (SQLite does so when the disk is full), or not ended it: neither the
-    * driver nor the pool can be sure, and whoever came next would meet the rest of it.
+  /** Lends a connection, which returns to its pool only after work that succeeded. A failure may have ended
+    * the transaction in the database only (SQLite does so when the disk is full), or not ended it: neither
+    * the driver nor the pool can know, and the next user would meet the rest of it.
     */
   private def borrow[A](
       operation: String,
@@ -125,7 +125,7 @@ object Database:
           try
             metrics.working:
               prepare(connection)
-              // Closed here and nowhere else: a second time would reach into what its next user has open.
+              // Closed only here: closing it twice would close what its next user has open.
               work(DB(connection, DBConnectionAttributes(), Silent).autoClose(false))
           catch
             case failure: Throwable =>
@@ -140,7 +140,7 @@ object Database:
       case told: StoreException => throw told
       case NonFatal(cause) => throw StoreException(operation, cause)
 
-  /** Statements carry users' inputs and key hashes: none may reach a log. */
+  /** Statements contain users' inputs and key hashes: none may reach a log. */
   private val Silent = SettingsProvider.default.copy(
     loggingSQLErrors = _ => false,
     loggingSQLAndTime = _ => LoggingSQLAndTimeSettings(enabled = false)

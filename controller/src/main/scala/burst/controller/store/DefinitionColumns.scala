@@ -13,7 +13,7 @@ import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
 
-/** How a version of a definition stands in a row (see the migrations), in both tables alike. */
+/** The columns of a version of a definition (see the migrations), the same in both tables. */
 private[store] object DefinitionColumns:
   /** All but the parameters, which may be long. */
   val Summary: SQLSyntax =
@@ -21,32 +21,32 @@ private[store] object DefinitionColumns:
 
   val Columns: SQLSyntax = sqls"$Summary, parameters, environment"
 
-  /** With the secrets, which are the present version's. */
+  /** Includes the secrets, which only the present version has. */
   val Present: SQLSyntax = sqls"$Columns, secrets"
 
-  /** What a version counts for among its namespace's bytes: no variables are two braces, and so is what only
-    * an action has.
+  /** What a version counts towards its namespace's bytes. An empty object of variables is stored as two
+    * bytes, which do not count, nor do those of an empty `action`.
     */
   val Bytes: SQLSyntax =
     sqls"package_size + OCTET_LENGTH(parameters) + OCTET_LENGTH(environment) + OCTET_LENGTH(action) - 4"
 
-  /** What the present one does, which has the secrets. */
+  /** What the present version counts, which has the secrets. */
   val PresentBytes: SQLSyntax = sqls"$Bytes + OCTET_LENGTH(secrets) - 2"
 
-  /** The same, of one that is not stored yet. */
+  /** Returns the same for a definition that is not stored yet. */
   def bytes(definition: Definition): Long =
     import definition.{environment, packageSize, parameters}
     val texts = Seq(parameters.asJson, environment.variables.asJson, environment.secrets.asJson)
     val action = Stored.free(actionText(definition.action)).length
     packageSize + texts.map(text => Stored.free(text.noSpaces).length.toLong).sum + action - 6
 
-  /** Only what is not as it is without being said. */
+  /** Returns only the fields that differ from their defaults. */
   def actionText(fields: ActionFields): String =
     fields.asJsonObject.filter((name, value) => !NoAction(name).contains(value)).asJson.noSpaces
 
   private val NoAction = ActionFields().asJsonObject
 
-  /** But for the secrets. */
+  /** Reads a definition without its secrets. */
   def whole(row: WrappedResultSet): Definition =
     val variables = Stored.json[Map[String, String]](row.string("environment"))
     definition(row, Stored.json[JsonObject](row.string("parameters")))

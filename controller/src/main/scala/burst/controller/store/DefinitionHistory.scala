@@ -4,16 +4,16 @@ import burst.controller.definition.Definition
 import burst.protocol.PackageId
 import scalikejdbc.*
 
-/** The versions that were replaced, within transactions that hold the definition. */
+/** The versions that were replaced. To be used in transactions that have locked the definition. */
 private[store] final class DefinitionHistory(versions: Int):
   import DefinitionColumns.*
 
-  /** Takes the present version in, which is about to be replaced. */
+  /** Adds the present version, which is about to be replaced. */
   def add(namespace: String, name: String)(using DBSession): Unit =
     val _ = sql"""INSERT INTO definition_history ($Columns)
                   SELECT $Columns FROM definition WHERE namespace = $namespace AND name = $name""".update()
 
-  /** The version before the present one. */
+  /** Returns the version before the present one. */
   def last(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"""SELECT $Columns FROM definition_history WHERE namespace = $namespace AND name = $name
           ORDER BY revision DESC LIMIT 1""".row(whole)
@@ -21,8 +21,8 @@ private[store] final class DefinitionHistory(versions: Int):
   def packages(namespace: String, name: String)(using DBSession): Set[PackageId] =
     packages(sqls"namespace = $namespace AND name = $name")
 
-  /** Drops versions of the definition beyond so many, and of the namespace those deployed first beyond so
-    * many bytes. Returns their packages.
+  /** Drops the definition's versions beyond the number that is kept, and the namespace's oldest ones beyond
+    * `room` bytes. Returns their packages.
     */
   def trim(namespace: String, name: String, revision: Int, room: Long)(using DBSession): Set[PackageId] =
     val beyondNumber =

@@ -4,7 +4,7 @@ import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, LogText, Output, PhaseMark, WorkerResult}
 import burst.protocol.FlareId
 
-/** What of a flare is stored at once: all of it or nothing. */
+/** A change of a flare, stored as a whole or not at all. */
 final case class FlareChange(
     id: FlareId,
     record: FlareChange.Record = FlareChange.Record.Same,
@@ -15,7 +15,7 @@ final case class FlareChange(
   def isEmpty: Boolean =
     record == FlareChange.Record.Same && results.isEmpty && logs.isEmpty && phases.isEmpty
 
-  /** Its texts, in bytes, about. */
+  /** The size of its texts in bytes, approximately. */
   def weight: Long =
     val outputs = results.iterator.flatMap(_.output).collect { case Output.Inline(text) => text.length }
     outputs.sum + logs.iterator.flatMap(_.texts).map(_.cost).sum + phases.iterator.map(
@@ -23,16 +23,16 @@ final case class FlareChange(
     ).sum
 
 object FlareChange:
-  /** What becomes of the flare's record. */
+  /** The change of the flare's record. */
   enum Record:
     case Same
 
-    /** A flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it. One that
-      * has `begun` needs its package no more.
+    /** A flare that has just been accepted; inputs that are `OutOfLine` are stored in a blob. A flare that
+      * has `begun` no longer needs its package.
       */
     case New(flare: Flare, begun: Boolean)
 
-    /** What changes in a flare's life is replaced: state, times, error, packs, workers, attempt. */
+    /** Replaces what changes during a flare's life: state, times, error, packs, workers, attempt. */
     case Next(flare: Flare)
 
   /** Lines of the log; `beside` names the blob that holds just these, if there is one. */

@@ -7,11 +7,11 @@ import io.circe.syntax.*
 import io.circe.{Codec, Json}
 import scalikejdbc.WrappedResultSet
 
-/** How a flare is cut into columns (see the migrations): `request` never changes, `progress` does, `parts`
+/** How a flare is split into columns (see the migrations): `request` never changes, `progress` does, `parts`
   * (packs and workers) changes and may be large.
   */
 private[store] object FlareColumns:
-  /** A request without its inputs, its environment and its terms, which stand beside these. */
+  /** A request without its inputs, its environment and its terms, which are stored separately. */
   final case class Request(
       definition: DefinitionRef,
       size: Int,
@@ -36,10 +36,10 @@ private[store] object FlareColumns:
   def request(flare: Flare): String =
     val r = flare.request
     val rest = Request(r.definition, r.size, r.group, Some(r.egress), r.activation, r.origin)
-    // Neither has a name of the other's.
+    // Their field names are distinct.
     Json.fromFields(rest.asJsonObject.toIterable ++ r.terms.asJsonObject.toIterable).noSpaces
 
-  /** Apart, as it is forgotten at the flare's end; nothing where there is none. */
+  /** The environment, stored separately as it is deleted at the flare's end; none if it is empty. */
   def environment(flare: Flare): Option[String] =
     Some(flare.request.environment).filterNot(_.isEmpty).map(_.asJson.noSpaces)
 
@@ -48,7 +48,7 @@ private[store] object FlareColumns:
 
   def attempt(progress: String): Int = Stored.json[Progress](progress).attempt
 
-  /** When an invocation that has ended began. */
+  /** The time an invocation began, if it has ended. */
   def begun(flare: Flare): Option[Timestamp] =
     Option.when(flare.state.isFinal && flare.request.activation.isDefined)(flare.begun)
 
@@ -60,7 +60,7 @@ private[store] object FlareColumns:
 
   def state(text: String): FlareState = States.getOrElse(text, throw Stored.Damaged("a flare's state"))
 
-  /** `parts` where they are wanted. */
+  /** Reads a flare, with `parts` if they are wanted. */
   def flare(row: WrappedResultSet, parts: Option[String], inputs: Inputs = Inputs.Hidden): Flare =
     val request = row.string("request")
     val r = Stored.json[Request](request)

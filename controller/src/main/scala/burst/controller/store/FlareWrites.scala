@@ -5,8 +5,8 @@ import burst.protocol.{FlareId, Inputs, PackageId}
 import scala.util.{Failure, Success, Try}
 import scalikejdbc.*
 
-/** Writes changes of several flares in one transaction, where those of each kind of row go to the database
-  * together. `writer` names this store in the flares it may write; `phaseLimit` is in marks of a flare.
+/** Writes changes of several flares in one transaction, sending rows of each kind to the database together.
+  * `writer` identifies this store in the flares it may write; `phaseLimit` is in marks per flare.
   */
 private[store] final class FlareWrites(
     database: Database,
@@ -19,7 +19,7 @@ private[store] final class FlareWrites(
   import FlareChange.Record
   import FlareWrites.*
 
-  /** For each whether more of its log would be kept, or why it was refused. */
+  /** Returns for each change whether more of the flare's log would be kept, or why it was refused. */
   def apply(changes: Vector[FlareChange]): Vector[Try[Boolean]] =
     database.write("storing a flare"):
       val mayInsert = isPresent()
@@ -36,10 +36,10 @@ private[store] final class FlareWrites(
           case Some(refusal) => Failure(refusal)
           case None => Success(addition.change.logs.isEmpty || !addition.log.after.truncated)
 
-  /** Those that are not stored, and why; without a reason where there is nothing to store. */
+  /** The changes that are not stored, and why; no reason if there is nothing to store. */
   private type Left = Map[FlareId, Option[StoreException]]
 
-  /** What is added to a flare that has this already. */
+  /** A change, reduced to what still fits beside what the flare has already. */
   private final class Addition(val change: FlareChange, present: Present):
     val id: FlareId = change.id
     val results: ResultRows = ResultRows(change.id, change.results)
@@ -50,13 +50,13 @@ private[store] final class FlareWrites(
     def bytes: Long =
       results.bytes + log.cost + phases.iterator.map(mark => Stored.RowBytes + mark.name.length).sum
 
-    /** In the order of [[Counts]]. */
+    /** The counters, in the order of [[Counts]]. */
     def counts: Seq[Any] =
       val cut = log.after.truncated && !log.before.truncated
       Seq(log.cost, log.after.chunks - log.before.chunks, if cut then 1 else 0, phases.size)
 
-  /** What flares have of that which has a limit. It is not locked: only this store changes it, one change of
-    * a flare after the other.
+  /** Returns how much flares have of what is limited. The rows are not locked: only this store changes them,
+    * one change of a flare at a time.
     */
   private def presents(changes: Vector[FlareChange])(using DBSession): Map[FlareId, Present] =
     val limited = changes.collect:
@@ -84,7 +84,7 @@ private[store] final class FlareWrites(
         else rows.partition(_.flare.request.submission.isDefined)
       if free.nonEmpty then
         val _ = Insert.batch(free.map(_.values)*).apply()
-      // In one order in all stores, as each waits for whoever else has its key.
+      // In the same order in all stores, as each insert waits for any other holder of its key.
       val taken = single
         .sortBy(row => (row.flare.namespace, row.flare.request.submission.map(_.key)))
         .flatMap(insertSingle)
@@ -98,8 +98,9 @@ private[store] final class FlareWrites(
           .apply()
       left
 
-  /** Its key may be taken, also by itself: a caller whose connection broke cannot know whether it arrived.
-    * What arrived is replaced where it is other now, as long as it has not ended: nobody else writes it.
+  /** Inserts a flare whose key may be taken, possibly by the flare itself: a caller whose connection broke
+    * cannot know whether its write arrived. If it did but differs now, it is replaced unless it has ended:
+    * nobody else writes it.
     */
   private def insertSingle(row: NewRow)(using DBSession): Option[(FlareId, Option[StoreException])] =
     val flare = row.flare
@@ -120,8 +121,8 @@ private[store] final class FlareWrites(
 
   private def packageOf(flare: Flare): PackageId = flare.request.definition.packageId
 
-  /** Whether no other store has taken over. One that does waits for this transaction, and finds what is in
-    * it: it changes many rows, and of the two none may wait for the other's.
+  /** Whether no other store has taken over. One that does waits for this transaction and sees its changes: it
+    * changes many rows, and neither of the two may wait for the other's.
     */
   private def isPresent()(using DBSession): Boolean =
     sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}"
@@ -134,7 +135,7 @@ private[store] final class FlareWrites(
     val progress: String = FlareColumns.progress(flare)
     val parts: String = FlareColumns.parts(flare)
 
-    /** With the record itself, of which is known with its end what it takes. */
+    /** The stored bytes, with those of the record itself, whose size is known at its end. */
     val bytes: Long =
       addition.bytes + (if flare.state.isFinal then asked.length + progress.length + parts.length else 0)
 
@@ -159,7 +160,7 @@ private[store] final class FlareWrites(
       bytes
     ) ++ addition.counts
 
-  /** Whatever came since has changed one of these. */
+  /** Whether this row arrived: any later change would have altered one of these columns. */
   private def hasArrived(row: NewRow)(using DBSession): Boolean =
     sql"""SELECT 1 FROM flare WHERE id = ${row.flare.id.value} AND state = ${FlareColumns.state(
         row.flare.state
@@ -192,8 +193,8 @@ private[store] final class FlareWrites(
         flare.id -> Option.when(!holds(flare))(FlareTaken(flare.id))
       ).toMap
 
-  /** An ended flare stays as it ended, but may be told that again: a caller whose connection broke cannot
-    * know whether all arrived.
+  /** Whether an ended flare is stored in just this form. It stays as it ended, but the end may be written
+    * twice: a caller whose connection broke cannot know whether everything arrived.
     */
   private def holds(flare: Flare)(using DBSession): Boolean =
     sql"""SELECT 1 FROM flare WHERE id = ${flare.id.value} AND writer = $writer
@@ -209,7 +210,7 @@ private[store] final class FlareWrites(
         own.map(addition => Seq[Any](addition.bytes) ++ addition.counts ++ Seq(addition.id.value, writer))
       missed(own, AddToRecord, rows)
         .map: addition =>
-          // Lines of a flare that is not kept any more are not kept either.
+          // Log lines of a flare that is no longer kept are dropped.
           val isTaken = addition.change.results.nonEmpty || isThere(addition.id)
           addition.id -> Option.when(isTaken)(FlareTaken(addition.id))
         .toMap
@@ -220,7 +221,7 @@ private[store] final class FlareWrites(
   private def isThere(id: FlareId)(using DBSession): Boolean =
     sql"SELECT 1 FROM flare WHERE id = ${id.value}".isAny
 
-  /** Those whose statement has changed nothing. */
+  /** Returns those whose statement changed nothing. */
   private def missed[A](own: Vector[A], statement: SQL[Nothing, NoExtractor], rows: Vector[Seq[Any]])(using
       DBSession
   ): Vector[A] =
@@ -263,10 +264,10 @@ private object FlareWrites:
       phase_count)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
-  /** Of those without keys: one that is there already fails all. */
+  /** For flares without keys: if one exists already, all fail. */
   val Insert: SQL[Nothing, NoExtractor] = sql"$Row"
 
-  /** Does nothing where its id or its key is taken. */
+  /** Does nothing if its id or its key is taken. */
   val InsertSingle: SQL[Nothing, NoExtractor] = sql"$Row ON CONFLICT DO NOTHING"
 
   val UpdateRecord: SQL[Nothing, NoExtractor] = sql"""

@@ -4,21 +4,21 @@ import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.{Failure, Success, Try}
 
-/** Has those who write at the same time share a transaction: it is begun and committed once, and statements
-  * of one kind go to the database together. A write that comes while there is no other is done at once; one
-  * that comes meanwhile is of the next transaction, on the same thread, and no other thread waits for it.
+/** Lets concurrent writers share a transaction: it is begun and committed once, and statements of one kind go
+  * to the database together. A write that arrives while there is no other is done immediately; one that
+  * arrives during another joins the next transaction, on the same thread, and no further thread waits for it.
   *
-  * What is to be done may be done twice: where it fails, nobody knows whose fault that was, and each is tried
-  * by itself.
+  * Work may be done twice: if a transaction fails, it is unknown which member caused it, and each is tried
+  * separately.
   *
   * @param write
-  *   a transaction on this thread, with an outcome for each
+  *   a transaction on this thread, with an outcome for each member
   * @param oneWriter
-  *   those who are tried by themselves go one after the other, as the database knows one writer. Otherwise
-  *   each is given to the threads: a database that does not answer keeps each waiting
+  *   whether members that are tried separately run one after the other, as the database allows one writer.
+  *   Otherwise each is given to the threads: a database that does not answer keeps each waiting
   * @param weight
-  *   what one takes in memory, about; together those of a transaction have no more than `MostWeight`, unless
-  *   it is one alone
+  *   the memory that one member takes, approximately; those of one transaction have no more than `MostWeight`
+  *   together, unless it is a single one
   */
 private[store] final class GroupCommit[A, B](
     write: Vector[A] => Vector[Try[B]],
@@ -30,7 +30,7 @@ private[store] final class GroupCommit[A, B](
   private val waiting = mutable.Queue.empty[Member]
   private var busy = false
 
-  /** On one of these threads, or on one that writes already. */
+  /** Writes on one of these threads, or on one that is writing already. */
   def apply(threads: ExecutionContext)(work: A): Future[B] =
     val own = Member(work, threads)
     val first = synchronized:
@@ -40,11 +40,11 @@ private[store] final class GroupCommit[A, B](
       first
     if first then
       try threads.execute(() => commitAll())
-      // Also what is fatal elsewhere: a thread that cannot be started now is an OutOfMemoryError.
+      // Catches fatal errors as well: a thread that cannot be started is an OutOfMemoryError.
       catch case refused: Throwable => giveUp(refused)
     own.done.future
 
-  /** How many wait for the next transaction. */
+  /** How many writes wait for the next transaction. */
   def awaiting: Int = synchronized(waiting.size)
 
   private def commitAll(): Unit =
@@ -69,7 +69,7 @@ private[store] final class GroupCommit[A, B](
         case Failure(cause) if all.size == 1 => all.foreach(_.done.failure(cause))
         case Failure(_) if oneWriter => all.foreach(_.alone())
         case Failure(_) => all.foreach(_.aloneElsewhere())
-    // Of what ends this thread.
+    // Notifies the members even of errors that end this thread.
     catch
       case fatal: Throwable =>
         all.foreach(_.done.tryFailure(fatal))
@@ -87,7 +87,7 @@ private[store] final class GroupCommit[A, B](
     def alone(): Unit =
       try
         val _ = done.complete(Try(write(Vector(work))).flatMap(_.head))
-      // Of what ends this thread.
+      // Notifies the member even of errors that end this thread.
       catch
         case fatal: Throwable =>
           done.tryFailure(fatal)
@@ -98,8 +98,8 @@ private[store] final class GroupCommit[A, B](
       catch case refused: Throwable => done.tryFailure(refused)
 
 private object GroupCommit:
-  /** In a transaction: the first write does not wait long for all others. */
+  /** The most members of a transaction: the first write must not wait long for all others. */
   val Most = 256
 
-  /** In bytes. */
+  /** The most weight of a transaction, in bytes. */
   val MostWeight: Long = 4L << 20

@@ -4,9 +4,9 @@ import burst.protocol.{Inputs, JsonText}
 import java.nio.charset.StandardCharsets.US_ASCII
 import org.apache.pekko.util.ByteString
 
-/** Large inputs as they are kept: a line that says whether there is one for all or one for each worker, and
-  * how many bytes they have, such as `each 12 4096 7`, and then the inputs as they are, so that nothing needs
-  * to be parsed to have them back.
+/** The format of large inputs: a line that states whether one is shared by all workers or each has its own,
+  * and their lengths in bytes, such as `each 12 4096 7`, followed by the inputs unchanged, so that reading
+  * them back needs no parsing.
   */
 private[controller] object InputsFile:
   def encode(inputs: Inputs): Iterator[ByteString] = inputs match

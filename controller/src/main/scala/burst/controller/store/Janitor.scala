@@ -7,7 +7,8 @@ import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
 
-/** Deletes what retention no longer covers, of each namespace its own, and then packages nothing needs.
+/** Deletes what retention no longer covers, in each namespace by its own limits, and then packages that
+  * nothing needs.
   *
   * @param storedBytes
   *   how many bytes the flares of a namespace may take
@@ -25,16 +26,16 @@ final class Janitor(
 
   @volatile private var stopping = false
 
-  /** When packages were last swept: all there are need not be looked at in each round. */
+  /** When packages were last swept: not all of them need be checked in each round. */
   @volatile private var swept = Option.empty[MonotonicTime]
 
-  /** Flares that had blobs and no record then. */
+  /** Flares that had blobs but no record at the last sweep. */
   @volatile private var strangers = Set.empty[FlareId]
 
-  /** Flares that have ended and whose inputs went with an earlier sweep at the latest: they get no others. */
+  /** Ended flares whose inputs an earlier sweep has deleted: they get no new ones. */
   @volatile private var settled = Set.empty[FlareId]
 
-  /** One round: as many steps as it takes. Returns how many flares went. */
+  /** Runs one round, in as many steps as it takes. Returns how many flares were deleted. */
   def round(): Int =
     val deleted = flares.namespaces().map(prune).sum
     val now = elapsed()
@@ -61,12 +62,12 @@ final class Janitor(
           pruned.flares
         .sum
 
-  /** What controllers left that ended in the middle: blobs of flares that are stored no more, or never were,
-    * and inputs of some that have ended.
+  /** Deletes leftovers of controllers that ended abruptly: blobs of flares that are no longer stored, or
+    * never were, and inputs of ended ones.
     */
   private def sweepBlobs(): Unit =
     val present = blobs.flares()
-    // A flare that is just being stored has its inputs first: it is known by the next time.
+    // A flare that is being stored has its inputs before its record: by the next sweep it is known.
     val unknown = flares.unknown(present).toSet
     goingOn(unknown.filter(strangers)).foreach(blobs.delete(_))
     strangers = unknown
@@ -76,8 +77,8 @@ final class Janitor(
 
   private def goingOn[A](all: Iterable[A]): Iterator[A] = all.iterator.takeWhile(_ => !stopping)
 
-  /** A round at once and then at every interval. What it returns ends that, and completes when no round is
-    * under way any more.
+  /** Runs a round immediately and then at every interval. The returned function stops that, and completes
+    * when no round is running any more.
     */
   def start(blocking: Blocking)(using ActorSystem[?]): () => Future[Unit] =
     val stop = Rounds.start(retention.interval, blocking, log, "deleting old flares failed"):

@@ -63,7 +63,7 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
           WHERE namespace = $namespace AND SUBSTR(name, 1, ${prefix.length}) = $prefix"""
       .rows(_.string("name"))
 
-  /** Whether it may bind what it is to bind. */
+  /** Checks that the package may bind its target. */
   private def binding(there: Option[ActionPackage], wanted: ActionPackage)(using
       DBSession
   ): Either[PackageRefusal, Unit] = wanted.binding match
@@ -74,7 +74,7 @@ final class JdbcActionPackageStore(database: Database, definitions: DefinitionSt
         case Some(found) if !found.isOpenTo(wanted.namespace) => Left(PackageRefusal.BindsClosed)
         case Some(found) if found.binding.isDefined => Left(PackageRefusal.BindsBinding(target))
         case Some(_) => Right(())
-        // What else there is in another's namespace is not told.
+        // What else exists in another namespace is not disclosed.
         case None if target.namespace != wanted.namespace => Left(PackageRefusal.BindsClosed)
         case None =>
           Collection.holder(target.namespace, target.name, Collection.Packages) match

@@ -24,8 +24,8 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
 
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation] =
     database.read("listing activations"):
-      // What is skipped is counted off by an index, and not read. Nor is what nobody will see: outputs without an error,
-      // packs of large flares, logs of records.
+      // Skipped rows are counted in an index, not read. Neither are columns that nobody will see: outputs
+      // without an error, packs of large flares, logs of records.
       sql"""SELECT $columns,
               CASE WHEN is_record = 0 AND LENGTH(parts) < $MostParts THEN parts END AS parts,
               CASE WHEN is_record = 0 AND (r.output LIKE '%"error"%' OR r.output NOT LIKE '{%')
@@ -51,7 +51,7 @@ final class JdbcActivationStore(database: Database, keys: SubmissionKeys) extend
   private def insert(record: OpenRecord, recordLease: FiniteDuration)(using DBSession): Unit =
     val fields = record.fields.asJson.noSpaces
     val submission = record.submission
-    // By itself it may have arrived already: a caller whose connection broke cannot know.
+    // Without a submission it may have arrived already: a caller whose connection broke cannot know.
     val taken = if submission.isEmpty then sqls"ON CONFLICT (id) DO NOTHING" else SubmissionKeys.Free
     val noLogs = Logs(Vector.empty).asJson.noSpaces
     def add() = sql"""
@@ -117,7 +117,7 @@ private object JdbcActivationStore:
   val Closed = "closed"
   val Abandoned = "abandoned"
 
-  /** Of a flare of one worker they are far less. */
+  /** More than any flare of one worker has. */
   val MostParts = 16 * 1024
 
   val columns: SQLSyntax =

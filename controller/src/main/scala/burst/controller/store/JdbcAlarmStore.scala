@@ -38,7 +38,7 @@ final class JdbcAlarmStore(database: Database) extends AlarmStore:
 
   def replace(present: Alarm, next: Alarm): Boolean =
     val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${Timestamp.of(due)}")
-    // By power, or one that has been fired would be fired again after it was cut.
+    // Survives a power failure, or an alarm that has fired would fire again.
     database.write("changing an alarm", Durability.Power):
       sql"""UPDATE alarm SET schedule = ${next.schedule.asJson.noSpaces},
               payload = ${next.payload.asJson.noSpaces}, due = ${next.due.map(Timestamp.of)},

@@ -28,7 +28,7 @@ final class JdbcApiStore(database: Database) extends ApiStore:
       next: (Option[StoredApi], ApisBeside) => Either[E, Option[StoredApi]]
   ): Either[E, Option[StoredApi]] =
     database.write("storing an API", Durability.Power):
-      // So that one call at a time makes something of what it has read.
+      // One call at a time reads and writes the namespace's APIs.
       Collection.hold(database, namespace)
       val there =
         sql"SELECT $Columns FROM gateway_api WHERE ${called(tenant, api)} ORDER BY base_path LIMIT 1"
@@ -58,7 +58,7 @@ final class JdbcApiStore(database: Database) extends ApiStore:
 private object JdbcApiStore:
   private val Columns = sqls"namespace, base_path, title, document"
 
-  /** What begins with a slash is a base path, anything else a title. */
+  /** A name that begins with a slash is a base path, any other a title. */
   private def called(tenant: String, api: String): SQLSyntax =
     if api.startsWith("/") then sqls"tenant = $tenant AND base_path = $api"
     else sqls"tenant = $tenant AND title = $api"

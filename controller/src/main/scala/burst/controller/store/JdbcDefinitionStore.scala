@@ -9,7 +9,7 @@ import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
 
-/** Definitions in any SQL database, of each the last `versions` of its versions. */
+/** Definitions in any SQL database, with the last `versions` versions of each. */
 final class JdbcDefinitionStore(database: Database, packages: PackageIndex, versions: Int)
     extends DefinitionStore:
   import DefinitionColumns.*
@@ -90,8 +90,8 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
           case Some(text) =>
             val found = Version.revision(text).flatMap(one(namespace, name, _))
             found.toRight(DeployRefusal.NoSuchVersion(text))
-        // Its package is needed by the older version before this is committed, and by the present one after.
-        // Secrets are not of a version: those that were replaced or removed stay so.
+        // The package is needed by the older version before this commits, and by the present one after.
+        // Secrets do not belong to a version: those that were replaced or removed stay so.
         environment = wanted.environment.under(there.environment.secrets)
         action = wanted.action.copy(label = there.action.nextLabel)
         change <-
@@ -100,22 +100,23 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
 
   def delete(namespace: String, name: String): Option[DefinitionChange] =
     database.change("deleting a definition"):
-      // Who drops older versions of the whole namespace would wait for this, and this for them.
+      // Locked first: a call that drops older versions in the whole namespace would otherwise deadlock with
+      // this one.
       holdNamespace(namespace)
       hold(namespace, name).map: there =>
         val released = history.packages(namespace, name) + there.packageId
-        // Its history goes with it.
+        // Its history is deleted with it.
         sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update()
         DefinitionChange(there, released)
 
-  /** The controller that sealed them began with a key that is not the database's any more: nobody could open
-    * them.
+  /** Refuses secrets from a controller that started with a key that is no longer the database's: nobody could
+    * open them.
     */
   private def sealedByAnother(secrets: Vector[SealedSecret])(using DBSession): Option[DeployRefusal] =
     secrets.headOption.flatMap: secret =>
       SecretsKeyFile.of(database).filter(_ != secret.keyId).map(DeployRefusal.OtherKey(secret.keyId, _))
 
-  /** Of one namespace one at a time, or two would both find room for one more. */
+  /** Locks the namespace, or two calls would both find room for one more. */
   private def holdNamespace(name: String)(using DBSession): Unit = Collection.hold(database, name)
 
   private def within(namespace: String, inPackage: Option[String]): SQLSyntax = inPackage match
@@ -124,12 +125,12 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       val prefix = s"$name/"
       sqls"namespace = $namespace AND SUBSTR(name, 1, ${prefix.length}) = $prefix"
 
-  /** The present version, which nobody else changes before this transaction has ended. */
+  /** Returns the present version, locked until this transaction has ended. */
   private def hold(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"SELECT $Present FROM definition WHERE namespace = $namespace AND name = $name ${database.rowLock}"
       .row(DefinitionColumns.present)
 
-  /** Why nothing of this name may stand there. */
+  /** Returns why nothing may be stored under this name, if so. */
   private def nameRefusal(namespace: String, name: String)(using DBSession): Option[DeployRefusal] =
     name.split('/') match
       case Array(inPackage, _) =>
@@ -138,7 +139,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
           case Some(found) => found.binding.map(_ => DeployRefusal.InBinding(inPackage))
       case _ => Collection.holder(namespace, name, Collection.Definitions).map(DeployRefusal.NameTaken(_))
 
-  /** Creates the first version, or replaces the one that is there, as `next` says. */
+  /** Creates the first version, or replaces the present one, by what `next` returns. */
   private def deploy(namespace: String, name: String, limits: NamespaceLimits)(
       next: Option[Definition] => Either[DeployRefusal, Definition]
   )(using DBSession): Either[DeployRefusal, DefinitionChange] =
@@ -152,7 +153,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
             if create(wanted) then
               val released = history.trim(namespace, name, 1, left)
               Right(DefinitionChange(wanted.copy(version = Version.of(1)), released))
-            // Somebody else was first, and it is there now.
+            // Another call was first, and the definition exists now.
             else deploy(namespace, name, limits)(next)
         yield change
 
@@ -185,7 +186,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       val released = history.trim(namespace, name, revision, left)
       DefinitionChange(next.copy(version = Version.of(revision)), released)
 
-  /** How many bytes are left beside the present versions, of which `wanted` is to be one. */
+  /** Returns how many bytes are left beside the present versions, including `wanted`. */
   private def checkQuota(wanted: Definition, limits: NamespaceLimits)(using
       DBSession
   ): Either[DeployRefusal, Long] =
@@ -196,7 +197,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
     else if all > limits.definitionBytes then Left(DeployRefusal.TooLarge(all, limits.definitionBytes))
     else tooMany(wanted.environment).toLeft(limits.definitionBytes - all)
 
-  /** With those that are kept a program may have more than the request has. */
+  /** Checks all variables: with those that are kept a program may have more than the request has. */
   private def tooMany(environment: SealedEnvironment): Option[DeployRefusal] =
     val sizes =
       environment.variables.toVector.map((name, value) => name.length + Stored.free(value).length) ++
@@ -211,7 +212,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
 
   private def one(namespace: String, name: String, revision: Int)(using DBSession): Option[Definition] =
     val that = sqls"WHERE namespace = $namespace AND name = $name AND revision = $revision"
-    // One statement: a version that is replaced meanwhile is in the one table or in the other.
+    // One statement: a version that is replaced meanwhile is in one of the two tables.
     sql"""SELECT $Present FROM definition $that
           UNION ALL
           SELECT $Columns,

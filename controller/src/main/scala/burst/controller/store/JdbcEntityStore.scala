@@ -7,7 +7,7 @@ import scalikejdbc.*
 /** The entities of a collection in any SQL database.
   *
   * @param listed
-  *   the columns of which a list's are made
+  *   the columns that lists read
   */
 private[store] abstract class JdbcEntityStore[E, C](
     database: Database,
@@ -16,16 +16,16 @@ private[store] abstract class JdbcEntityStore[E, C](
 ) extends EntityStore[E, C]:
   import collection.{plural, singular, table}
 
-  /** As it stands in a list. */
+  /** Reads an entity as lists show it. */
   protected def summary(row: WrappedResultSet): E
   protected def read(namespace: String, name: String)(using DBSession): Option[E]
 
-  /** What a first change is made to. */
+  /** Returns the entity that a first change is applied to. */
   protected def blank(namespace: String, name: String, change: C): Either[TriggerRefusal, E]
   protected def changed(there: E, change: C, now: Timestamp): E
   protected def store(entity: E)(using DBSession): Either[TriggerRefusal, E]
 
-  /** Before it is deleted. */
+  /** Called before an entity is deleted. */
   protected def leave(namespace: String, name: String)(using DBSession): Unit = ()
 
   final def find(namespace: String, name: String): Option[E] =

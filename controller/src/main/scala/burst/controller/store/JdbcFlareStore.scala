@@ -9,8 +9,8 @@ import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
 import scalikejdbc.*
 
-/** Flares and what they leave, in any SQL database, but for what is too large for it: of that it knows the
-  * names. `logLimit` is in bytes, `phaseLimit` in marks, both per flare.
+/** Flares and what they leave behind, in any SQL database. What is too large for it is in blobs, of which it
+  * has the names. `logLimit` is in bytes, `phaseLimit` in marks, both per flare.
   */
 final class JdbcFlareStore(
     database: Database,
@@ -23,7 +23,7 @@ final class JdbcFlareStore(
   import FlareColumns.flare
   import JdbcFlareStore.*
 
-  /** Names this store in the flares it may write. */
+  /** Identifies this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
   private val logs = LogTable(database, blobs, logLimit)
@@ -36,7 +36,7 @@ final class JdbcFlareStore(
 
   def write(change: FlareChange): Boolean = write(Vector(change)).forall(_.get)
 
-  /** In one transaction, or none. */
+  /** Writes all of them in one transaction, or none. */
   private[store] def write(changes: Vector[FlareChange]): Vector[Try[Boolean]] = writes(changes)
 
   def find(id: FlareId): Option[Flare] =
@@ -59,7 +59,7 @@ final class JdbcFlareStore(
         .row(row => (row.string("inputs"), row.longOpt("kept")))
     row.flatMap:
       case (text, None) => Some(Stored.inputs(text))
-      // The flare may end meanwhile.
+      // The flare may end meanwhile, which deletes its inputs.
       case _ =>
         try Some(InputsFile.decode(blobs.load(id, BlobName.Inputs)))
         catch case _: NoSuchFileException => None
@@ -86,7 +86,7 @@ final class JdbcFlareStore(
     database.write("taking over unfinished flares"):
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
-      // Whoever writes flares waits for this transaction from here on, and this one has waited for them.
+      // From here on all writers of flares wait for this transaction, which has waited for earlier ones.
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
       live(sqls"")
 
@@ -155,7 +155,7 @@ final class JdbcFlareStore(
         .toMap
 
   def namespaces(): Vector[String] =
-    // Each is found from the one before by the index: all flares would be looked at otherwise.
+    // Each is found from the one before by the index, instead of reading all flares.
     Vector.unfold(""): last =>
       database.read("listing namespaces of flares"):
         sql"SELECT MIN(namespace) AS next FROM flare WHERE namespace > $last".row(_.stringOpt("next"))
@@ -197,7 +197,7 @@ final class JdbcFlareStore(
           sql"DELETE FROM flare WHERE id = ? AND ended IS NOT NULL".batch(going.map(g => Seq(g.id))*).apply()
     Pruned(going.size, going.collect { case old if old.hasBlobs => Stored.flareId(old.id) })
 
-  /** What are too many rows for one transaction go before their flare. */
+  /** Deletes the phases of a flare before the flare itself, as they are too many rows for one transaction. */
   private def dropPhases(id: String): Unit =
     val deleted = database.write("deleting old phases"):
       sql"""DELETE FROM flare_phase WHERE id IN (
@@ -212,7 +212,7 @@ private[store] object JdbcFlareStore:
     def apply(row: WrappedResultSet): Old =
       Old(row.string("id"), row.long("stored_bytes"), row.long("phase_count"), row.boolean("has_blobs"))
 
-  /** What is deleted in one transaction at most, beyond the first flare. */
+  /** How much is deleted in one transaction at most, beyond the first flare. */
   private val BatchBytes = 64L << 20
   private val BatchRows = 20000
 

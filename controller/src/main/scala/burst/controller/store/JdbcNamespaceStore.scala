@@ -10,18 +10,18 @@ import java.util.{HexFormat, UUID}
 import scala.util.Try
 import scalikejdbc.*
 
-/** Namespaces in any SQL database. A key is 256 random bits, so that one SHA-256 of it at rest cannot be
-  * searched; a slow password hash would only slow every request down.
+/** Namespaces in any SQL database. A key is 256 random bits, so its stored SHA-256 cannot be searched by
+  * brute force; a slow password hash would only slow down every request.
   */
 final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, keys: ActivationKeys)
     extends NamespaceStore:
   import JdbcNamespaceStore.*
 
-  /** By the name of their credentials: hash and identity. */
+  /** Hash and identity by the uuid of the credentials. */
   private val opened = database.remembered[String, Option[(String, Identity)]](Known)
 
   def authenticate(uuid: String, key: String): Option[Identity] =
-    // What is no UUID may not even be text for the database.
+    // Text that is no UUID may not even be valid text for the database.
     val known = Try(UUID.fromString(uuid).toString).toOption.filter(_ == uuid).getOrElse(NoUuid)
     val found = opened(known)(database.read("authenticating"):
       sql"SELECT name, key_hash, limits FROM namespace WHERE uuid = $known AND revoked IS NULL"
@@ -31,7 +31,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     // An unknown uuid is compared as well: how long an answer takes must not say which half was wrong.
     val expected = found.fold(NoHash)((hash, _) => hash)
     val matches = MessageDigest.isEqual(hash(key).getBytes(UTF_8), expected.getBytes(UTF_8))
-    // Only who has the right one learns that this takes less.
+    // Only a caller with the right key learns that this path is shorter.
     val opens = matches && found.isDefined || keys.opens(known, key, Timestamp.now())
     found.collect { case (_, identity) if opens => identity }
 
@@ -48,7 +48,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
       insert(namespace, uuid, key, OwnLimits().asJson.noSpaces, administered = 0)
     issued.map(_.credentials)
 
-  /** A fresh pair of keys, if it is stored. */
+  /** Returns a fresh key pair, if `store` stores it. */
   private def withPair(operation: String, namespace: String)(
       store: (String, String) => DBSession ?=> Boolean
   ): Option[Issued] =
@@ -118,7 +118,7 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits, ke
     own.fold(OwnLimits())(Stored.json[OwnLimits]).over(defaults)
 
 private object JdbcNamespaceStore:
-  /** Credentials that are remembered. */
+  /** How many credentials are cached. */
   private val Known = 10_000
 
   private val NoUuid = ""

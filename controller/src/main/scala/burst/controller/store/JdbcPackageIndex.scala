@@ -30,7 +30,7 @@ final class JdbcPackageIndex(
       val announced =
         sql"DELETE FROM package_upload WHERE id = ${copy.id.value} AND tag = ${copy.tag}".update() == 1
       if announced then
-        // Of two that were stored at once the later one: the other may be there no more.
+        // Of two copies stored at the same time the later one counts: the other may have been deleted.
         val _ = sql"""INSERT INTO package (id, tag) VALUES (${copy.id.value}, ${copy.tag})
                       ON CONFLICT (id) DO UPDATE SET tag = excluded.tag""".update()
 
@@ -49,7 +49,7 @@ final class JdbcPackageIndex(
 
   def forget(id: PackageId): Option[PackageCopy] =
     database.write("forgetting a package"):
-      // Two statements: the second sees what those have stored for whose end the first has waited.
+      // Two statements: the second sees what the transactions stored that the first waited for.
       val held =
         sql"SELECT id, tag FROM package WHERE id = ${id.value} ${database.rowLock}".row(copy)
       held.filter: _ =>
@@ -61,7 +61,7 @@ final class JdbcPackageIndex(
 
   def copies(): Set[PackageCopy] =
     database.read("listing packages"):
-      // One statement: a copy that is confirmed meanwhile is in the one or in the other.
+      // One statement: a copy that is confirmed meanwhile is in one of the two tables.
       sql"SELECT id, tag FROM package_upload UNION SELECT id, tag FROM package"
         .rows(copy)
         .toSet

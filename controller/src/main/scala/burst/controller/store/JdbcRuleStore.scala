@@ -50,7 +50,7 @@ final class JdbcRuleStore(database: Database)
       Collection.hold(database, namespace)
       for
         there <- read(namespace, name).toRight(NoSuchRule(name))
-        // What is inactive already stays so, whatever it hangs on.
+        // A rule that is inactive already stays so, even without its trigger.
         _ <- Either.cond(there.status == status || hasTrigger(there), (), TriggerGone(there.trigger))
       yield if there.status != status then attach(there.copy(status = status))
 
@@ -62,7 +62,7 @@ final class JdbcRuleStore(database: Database)
   private def hasTrigger(rule: Rule)(using DBSession): Boolean =
     sql"""SELECT 1 FROM event_trigger WHERE namespace = ${rule.namespace} AND name = ${rule.trigger}""".isAny
 
-  /** Stores it with its status, by which it is attached to its trigger. */
+  /** Stores a rule with its status, which attaches it to its trigger. */
   private def attach(rule: Rule)(using DBSession): Unit =
     import rule.*
     sql"""

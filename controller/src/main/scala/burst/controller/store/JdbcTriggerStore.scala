@@ -34,7 +34,7 @@ final class JdbcTriggerStore(database: Database)
       None,
       updated = Timestamp.Epoch
     )
-    // Of one that is there OpenWhisk does not ask.
+    // OpenWhisk does not check this for an existing trigger.
     Either.cond(change.hasFeedName, blank, TriggerRefusal.InvalidFeed)
 
   protected def changed(there: Trigger, change: TriggerChange, now: Timestamp): Trigger = there.copy(

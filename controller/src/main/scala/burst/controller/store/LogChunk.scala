@@ -6,14 +6,14 @@ import io.circe.syntax.*
 import java.io.ByteArrayOutputStream
 import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
 
-/** A piece of a log as it is stored: one text after the other, each as its bytes after a line that says whose
-  * they are and how many, such as `3 0 stdout 1700000000000004 27`; `-` is the pack itself.
+/** A piece of a log as it is stored: each text as a heading line followed by its bytes. The heading gives
+  * worker, pack, stream, time and length, such as `3 0 stdout 1700000000000004 27`; `-` is the pack itself.
   */
 private[controller] object LogChunk:
-  /** What the texts of a chunk cost, unless it is a single one. */
+  /** The most that the texts of a chunk cost, unless it is a single text. */
   val Limit: Long = 32L << 10
 
-  /** What is read of a log at a time costs no more, unless it is a single text. */
+  /** The most that is read of a log at a time, by cost, unless it is a single text. */
   val Part: Long = 256L << 10
 
   def encode(texts: Vector[LogText]): Array[Byte] =
@@ -40,7 +40,7 @@ private[controller] object LogChunk:
             (LogText(whose, pack.toInt, Streams(stream), Timestamp.ofMicros(at.toLong), content), next)
           case _ => throw Stored.Damaged("a log")
 
-  /** Cuts texts into groups of which each becomes a chunk. */
+  /** Splits texts into groups, each of which becomes a chunk. */
   def grouped(texts: Vector[LogText], limit: Long = Limit): Vector[Vector[LogText]] =
     val groups = Vector.newBuilder[Vector[LogText]]
     var group = Vector.empty[LogText]

@@ -6,15 +6,15 @@ import burst.protocol.FlareId
 import java.nio.file.NoSuchFileException
 import scalikejdbc.*
 
-/** The logs of flares, in chunks, large ones beside the database, that are counted per flare and never
-  * counted back: one who reads it in parts sees by the numbers that it was cleared meanwhile. `limit` is what
-  * a flare's log may cost.
+/** The logs of flares, in chunks; large ones are stored beside the database. Chunks are numbered per flare,
+  * and numbers are never reused: a reader of a log in parts recognises by them that it was cleared meanwhile.
+  * `limit` is what a flare's log may cost.
   */
 private[store] final class LogTable(database: Database, blobs: FlareBlobStore, limit: Long):
   import LogTable.*
 
-  /** What of these lines fits. Once something was dropped nothing follows, so that a log has no holes. What
-    * is beside the database is used if all of it fits.
+  /** Returns the lines that still fit. Once something was dropped nothing follows, so that a log has no
+    * holes. A blob is used only if all of its lines fit.
     */
   def fitting(present: Present, pieces: Vector[FlareChange.LogPiece]): Added =
     val (last, added) = pieces.foldLeft((present, Vector.empty[Vector[Chunk]])):
@@ -76,7 +76,8 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
       .filter(_._1 == from)
       .flatMap:
         case (_, _, Some(name)) =>
-          // What is cleared goes from the database first; it may have gone from there since.
+          // Cleared chunks are deleted from the database first; the blob may have been deleted since it was
+          // read there.
           try Some(LogPart(LogChunk.decode(blobs.load(id, name).toArrayUnsafe()), from + 1))
           catch case _: NoSuchFileException => None
         case _ =>
@@ -84,17 +85,17 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
           Some(LogPart(inline.flatMap((_, texts, _) => LogChunk.decode(texts)), from + inline.size))
 
 private[store] object LogTable:
-  /** Chunks of the database that are read at a time. */
+  /** How many chunks of the database are read at a time. */
   private val PartChunks = LogChunk.Part / LogChunk.Limit
 
-  /** Lines in the database, or what holds them beside it. */
+  /** Lines in the database, or the name of the blob that holds them. */
   final case class Chunk(number: Long, texts: Array[Byte], beside: Option[BlobName])
 
-  /** What is added to a log, and how it stands then. */
+  /** Chunks added to a log, with its state before and after. */
   final case class Added(before: Present, after: Present, chunks: Vector[Chunk]):
     def cost: Long = after.bytes - before.bytes
 
-  /** What of a flare's log is there, and whether something was dropped by now. */
+  /** The size of a flare's log, and whether something was dropped already. */
   final case class Present(bytes: Long, chunks: Long, truncated: Boolean)
 
   val Empty: Present = Present(0, 0, truncated = false)

@@ -6,15 +6,15 @@ import org.flywaydb.core.Flyway
 import org.flywaydb.core.api.{MigrationInfo, MigrationState}
 import org.slf4j.LoggerFactory
 
-/** Brings a database to the form that this release works with.
+/** Migrates a database to the schema that this release works with.
   *
-  * Controllers of releases next to each other work on one database while a cluster is upgraded. So a
-  * migration adds, and the release before goes on with what it finds; and where that cannot be its
-  * description begins with `breaking` (`V30__breaking_…`): it is made only while no other controller is up,
-  * and a release that does not know it does not work with the database any more.
+  * Controllers of consecutive releases share one database during an upgrade of a cluster. So migrations only
+  * add, and the previous release continues to work with the result. Where that is impossible, the description
+  * begins with `breaking` (`V30__breaking_…`): such a migration runs only while no other controller is up,
+  * and a release that does not know it refuses to work with the database from then on.
   *
   * @param location
-  *   of the scripts in the class path
+  *   the location of the scripts in the class path
   */
 private[store] final class Migrations(source: DataSource, location: String):
   import Migrations.*
@@ -23,15 +23,15 @@ private[store] final class Migrations(source: DataSource, location: String):
     .configure()
     .dataSource(source)
     .locations(s"classpath:$location")
-    // Who comes second waits for as long as the first one takes.
+    // The second of two waits as long as the first one takes.
     .lockRetryCount(-1)
     .load()
 
-  /** Blocks until it is done; of several at once one does it. Throws `SetupException` with what the operator
-    * has to know, and Flyway's exceptions.
+  /** Blocks until the database is migrated; if several call it at once, one does it. Throws `SetupException`
+    * with what the operator has to know, and Flyway's exceptions.
     *
     * @param others
-    *   how many other controllers work on the database
+    *   how many other controllers use the database
     */
   def migrate(others: => Int): Unit =
     val known = flyway.info()
@@ -41,7 +41,7 @@ private[store] final class Migrations(source: DataSource, location: String):
           s"the database was changed by a newer release (${name(info)}), and this one cannot work with it any more: " +
             "start the newer one, or restore the backup that was made before the upgrade."
         )
-    // Nobody works with an empty one yet.
+    // Nobody uses an empty database yet.
     known.pending().find(info => known.applied().nonEmpty && isBreaking(info)).foreach: info =>
       val up = others
       if up > 0 then

@@ -5,7 +5,7 @@ import burst.protocol.Timestamp
 import io.circe.JsonObject
 import scalikejdbc.*
 
-/** How a package of actions stands in a row. */
+/** The columns of a package of actions. */
 private[store] object PackageColumns:
   /** All but the parameters, which may be long. */
   val Summary: SQLSyntax =
@@ -13,7 +13,7 @@ private[store] object PackageColumns:
 
   val Whole: SQLSyntax = sqls"$Summary, parameters, init"
 
-  /** What one counts for among its namespace's bytes. */
+  /** What a package counts towards its namespace's bytes. */
   val Bytes: SQLSyntax = sqls"OCTET_LENGTH(parameters) + OCTET_LENGTH(annotations)"
 
   def find(namespace: String, name: String)(using DBSession): Option[ActionPackage] =

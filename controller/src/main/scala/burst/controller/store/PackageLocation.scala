@@ -6,21 +6,21 @@ import java.nio.file.{FileAlreadyExistsException, Files, Path}
 import java.util.UUID
 import scalikejdbc.*
 
-/** Where packages are. Controllers that share a database have to share them, too: what one was given the
-  * others must find.
+/** The location of packages. Controllers that share a database have to share it, too: each must find what the
+  * others were sent.
   *
   * @param id
-  *   the same for all who have the same packages
+  *   the same for all controllers with the same packages
   * @param shown
-  *   as messages show it
+  *   the location as messages show it
   */
 final case class PackageLocation(id: String, shown: String)
 
 object PackageLocation:
   def of(bucket: S3Settings): PackageLocation = PackageLocation(bucket.address, bucket.address)
 
-  /** By a file among the packages, which is moved with them, and which every controller that has mounted them
-    * sees.
+  /** Identifies a directory by a file among the packages, which moves with them, and which every controller
+    * that has mounted them sees.
     */
   def of(directory: Path): PackageLocation =
     val file = directory.resolve("place")
@@ -31,7 +31,9 @@ object PackageLocation:
     catch case _: FileAlreadyExistsException => ()
     PackageLocation(Files.readString(file), directory.toAbsolutePath.toString)
 
-  /** The database remembers who was first. Throws `SetupException` where that was another location. */
+  /** Checks the location against the one that the first controller recorded in the database. Throws
+    * `SetupException` if they differ.
+    */
   def settle(own: PackageLocation, database: Database): Unit =
     val first = database.write("looking where packages are"):
       sql"""INSERT INTO package_place (one_row, id, shown) VALUES (1, ${own.id}, ${own.shown})

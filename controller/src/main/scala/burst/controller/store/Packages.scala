@@ -4,7 +4,7 @@ import burst.controller.blob.{PackageCopy, PackageSource, PackageStore}
 import burst.protocol.{PackageId, Timestamp}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** Packages: what the index knows, and their bytes. Calls block. */
+/** Packages: the index and their bytes. Calls block. */
 final class Packages(
     index: PackageIndex,
     bytes: PackageStore,
@@ -17,11 +17,11 @@ final class Packages(
 
   def ids(): Vector[PackageId] = index.ids()
 
-  /** The copy that is there, with all its bytes. */
+  /** Returns the stored copy, if all its bytes are there. */
   def copyOf(id: PackageId, size: Long): Option[PackageCopy] =
     index.find(id).filter(bytes.size(_).contains(size))
 
-  /** Stores the bytes in a copy that is still to be confirmed. */
+  /** Stores the bytes in a copy that is yet to be confirmed. */
   def store(id: PackageId, content: Array[Byte]): PackageCopy =
     val copy = PackageCopy.fresh(id)
     index.announce(copy)
@@ -31,16 +31,16 @@ final class Packages(
   /** Deletes a package unless something needs it. */
   def removeUnneeded(id: PackageId): Unit = index.forget(id).foreach(bytes.delete)
 
-  /** Deletes all that nothing needs. */
+  /** Deletes all packages that nothing needs. */
   def removeUnneeded(): Unit = index.unneeded().foreach(removeUnneeded)
 
-  /** Deletes all that nothing needs, and what was left by who ended in the middle of something: for that it
-    * looks at everything that is stored.
+  /** Deletes all packages that nothing needs, and leftovers of processes that ended abruptly; for that it
+    * lists everything that is stored.
     */
   def sweep(): Unit =
     removeUnneeded()
     index.forgetAnnounced(now() - Packages.Patience)
-    // In this order: of what is being stored now, bytes that are seen have been announced.
+    // In this order: bytes that are being stored now and are seen here have been announced.
     val stored = bytes.copies()
     val known = index.copies()
     stored.filterNot(known).foreach(bytes.delete)

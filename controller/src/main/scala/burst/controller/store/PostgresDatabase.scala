@@ -12,22 +12,22 @@ import scala.util.{Try, Using}
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
-/** Where PostgreSQL is and who we are there. `toString` shows no password.
+/** The address of PostgreSQL, and the user. `toString` shows no password.
   *
   * @param url
   *   `postgresql://host:port,…/database?options`, without user and password
   * @param connections
-  *   for statements
+  *   how many connections run statements
   * @param connectTimeout
   *   how long a call waits for a connection
   * @param statementTimeout
   *   how long a statement may take
   * @param idleTransaction
-  *   how long a transaction may wait for its next statement: the rows of a process that stands still are not
-  *   to be its own for as long; the same in all processes
+  *   how long a transaction may wait for its next statement, so that a process that hangs does not keep its
+  *   row locks for long; the same in all processes
   * @param memory
-  *   how long what was read is remembered, and how much longer it takes to change it; the same in all
-  *   processes, so nobody configures it
+  *   how long values are cached, and how much longer it takes to change them; the same in all processes, so
+  *   nobody configures it
   */
 final case class PostgresSettings(
     url: URI,
@@ -43,28 +43,28 @@ final case class PostgresSettings(
 
 /** A database that several controllers share.
   *
-  * A server that dies or does not answer makes the calls of the time fail, each within `connectTimeout` and
-  * `statementTimeout` together; the pool leaves dead connections behind and makes new ones as soon as it can.
+  * If a server dies or does not answer, the calls made meanwhile fail, each within `connectTimeout` and
+  * `statementTimeout` together; the pool drops dead connections and makes new ones as soon as it can.
   */
 object PostgresDatabase:
-  /** What the server knows those sessions of this process by that hold locks. */
+  /** The application name by which the server knows those sessions of this process that hold locks. */
   private[store] val OwnSessions: String = s"burst-${UUID.randomUUID()}"
 
-  /** Throws [[StoreUnavailable]] when the server cannot be reached or does not let us in, `SetupException`
-    * when what is there is not for this release.
+  /** Opens and migrates the database. Throws [[StoreUnavailable]] if the server cannot be reached or refuses
+    * the login, `SetupException` if the database is not for this release.
     */
   def open(
       settings: PostgresSettings,
       metrics: DatabaseMetrics = DatabaseMetrics(MetricsRegistry())
   ): Database =
     try
-      // A pool would go on trying, whatever it is told.
+      // A pool would keep trying, even after a refusal.
       Try(session(settings).close()).failed
         .map(StoreUnavailable(settings, _))
         .filter(!_.mayPass)
         .foreach(throw _)
-      // While one of its connections works another holds a lock, and stands still for as long.
-      // Controllers that start together migrate one after the other: Flyway takes a lock for it.
+      // While one of Flyway's connections works, another holds a lock and is idle for as long. Controllers
+      // that start together migrate one after the other: Flyway takes a lock for it.
       Using.resource(migrating(settings)): source =>
         Migrations(source, "db/migration/postgresql").migrate(others = AdvisoryLock.members(settings))
       val bounded = s"-c idle_in_transaction_session_timeout=${settings.idleTransaction.toMillis}"
@@ -79,16 +79,14 @@ object PostgresDatabase:
         oneWriter = false,
         Validity.TimeToLive(settings.memory),
         metrics,
-        // The server's. Asked for once in a statement, which may then use an index.
+        // The server's clock. A subquery is evaluated once per statement, which can then use an index.
         () => sqls"(SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT))"
       )
     catch
       case setup: SetupException => throw setup
       case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
 
-  /** A connection that the server soon takes for dead when nothing comes from its other end. Throws
-    * `SQLException`.
-    */
+  /** Opens a connection that the server soon considers dead if its peer vanishes. Throws `SQLException`. */
   private[store] def session(settings: PostgresSettings): Connection =
     val properties = Properties()
     properties.setProperty("user", settings.user)
@@ -98,21 +96,22 @@ object PostgresDatabase:
     properties.merge("options", SoonMissed, (own, more) => s"$own $more")
     DriverManager.getConnection(s"jdbc:${settings.url}", properties)
 
-  /** For a server that is to know soon when a machine has vanished: it is asked after when idle, and what was
-    * sent to it is given up after the same time.
+  /** Options that make the server notice soon that a machine has vanished: it probes an idle connection, and
+    * gives up on unacknowledged data after the same time.
     */
   private val SoonMissed =
     "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3 " +
       "-c tcp_user_timeout=20000"
 
-  /** Connections without a statement time-out: an index of a large table takes as long as it takes. Whoever
-    * vanishes meanwhile is soon without Flyway's lock.
+  /** Opens connections without a statement timeout, as indexing a large table takes as long as it takes. A
+    * controller that vanishes meanwhile soon loses Flyway's lock.
     */
   private[store] def migrating(settings: PostgresSettings): HikariDataSource =
     val properties = driverProperties(settings) - "socketTimeout"
     pool("burst-store-migration", settings, 3, properties, s"-c statement_timeout=0 $SoonMissed")
 
-  /** What both ends do for the first time takes longer than a connection later, and nobody waits for it yet.
+  /** How many times `connectTimeout` the first connection may take: both ends still initialise, and nobody
+    * waits for it yet.
     */
   private val StartPatience = 4
 
@@ -139,11 +138,11 @@ object PostgresDatabase:
 
   private def driverProperties(settings: PostgresSettings): Map[String, String] =
     val connectTimeout = settings.connectTimeout.toSeconds.max(1)
-    // Those that are named are tried one after the other.
+    // The named hosts are tried one after the other.
     val hosts = settings.url.getRawAuthority.split(',').length
     Map(
       "options" -> s"-c statement_timeout=${settings.statementTimeout.toMillis}",
-      // The server ends its statement first, when it still can.
+      // The server ends its statement first, if it still can.
       "socketTimeout" -> (settings.statementTimeout + 5.seconds).toSeconds.toString,
       "connectTimeout" -> (connectTimeout / hosts).max(1).toString,
       "loginTimeout" -> connectTimeout.toString,
@@ -151,7 +150,8 @@ object PostgresDatabase:
       "ApplicationName" -> "burst",
       // A batch of rows is one statement and one round trip.
       "reWriteBatchedInserts" -> "true",
-      // What a statement carried, users' inputs among it, would be in the words of its failure, and in the log.
+      // Otherwise error messages, and so the log, would contain the statement's values, users' inputs among
+      // them.
       "logServerErrorDetail" -> "false"
     )
 
@@ -164,8 +164,8 @@ final class StoreUnavailable(settings: PostgresSettings, cause: Throwable)
       s"the database ($settings) cannot be used: ${Option(cause.getMessage).getOrElse(cause.toString).trim}",
       cause
     ):
-  /** Whether that may be over by itself: it is not reached or not yet there, or busy. A controller that is
-    * refused needs another password.
+  /** Whether the failure may pass by itself: the server is unreachable, still starting, or busy. A controller
+    * that is refused needs another password.
     */
   def mayPass: Boolean =
     import StoreUnavailable.*
@@ -175,8 +175,8 @@ final class StoreUnavailable(settings: PostgresSettings, cause: Throwable)
       .forall(state => state == null || state != Rejected && Passing.exists(state.startsWith))
 
 object StoreUnavailable:
-  /** `connection_exception` and its kind, a server that begins or ends, `too_many_connections`. */
+  /** `connection_exception` and its subclasses, a server that starts or stops, `too_many_connections`. */
   private val Passing = Vector("08", "57P", "53300")
 
-  /** The driver says so where it is asked for a password and has none. */
+  /** The driver's error if the server asks for a password and none is configured. */
   private val Rejected = "08004"

@@ -4,30 +4,30 @@ import burst.controller.limits.LruCache
 import java.lang.ref.SoftReference
 import java.util.concurrent.atomic.AtomicBoolean
 
-/** What was read of a database, for as long as that is good ([[Database.remembered]]). Of more than `most`
-  * what was not asked for for longest is forgotten, and any of it when the heap is short. What is asked for
-  * all the time is read again by one of those who ask, shortly before it is not good any more, and the others
-  * wait for nothing.
+/** A cache of values read from a database, for as long as they are valid ([[Database.remembered]]). Beyond
+  * `most` entries the least recently used are dropped, and any of them when the heap is short. A value in
+  * constant use is read again by one of its callers shortly before it becomes invalid, so that the others
+  * never wait.
   */
 final class Remembered[K, V] private[store] (most: Int, validity: Validity):
   import Remembered.Read
 
   private val known = LruCache[K, SoftReference[Read[V]]](most)
 
-  /** What is known by this key, or is read now. */
+  /** Returns the cached value of a key, or reads it. */
   def apply(key: K)(read: => V): V =
     val found = synchronized(Option(known.get(key))).flatMap(held => Option(held.get))
     found.filter(found => validity.covers(found.stamp) && !isRenewedHere(found)) match
       case Some(found) => found.value
       case None =>
-        // Before it is read: should somebody change it meanwhile, it is not good for long.
+        // Taken before reading: if somebody changes the value meanwhile, it is not valid for long.
         val stamp = validity.stamp()
         val value = read
         synchronized(known.put(key, SoftReference(Read(value, stamp))))
         value
 
-  /** Whether this caller is to read it again: the first who asks, and where that one may not block, the first
-    * of those who may.
+  /** Whether this caller should read the value again: the first caller, and if that one must not block, also
+    * the first of those that may.
     */
   private def isRenewedHere(found: Read[V]): Boolean =
     validity.isAging(found.stamp) && {
@@ -36,12 +36,12 @@ final class Remembered[K, V] private[store] (most: Int, validity: Validity):
     }
 
 private[store] object Remembered:
-  /** Definitions, and packages of actions, that are remembered. */
+  /** How many definitions, and packages of actions, are cached. */
   val Entities = 1000
 
   final class Read[V](val value: V, val stamp: Long):
-    /** Somebody has gone to a thread that may block. */
+    /** A caller that must not block has noticed it and moves to a thread that may. */
     val noticed: AtomicBoolean = AtomicBoolean()
 
-    /** Somebody reads it again. */
+    /** A caller is reading it again. */
     val renewed: AtomicBoolean = AtomicBoolean()

@@ -5,11 +5,11 @@ import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
 import scalikejdbc.*
 
-/** What workers of a flare came to, as rows. */
+/** The results of a flare's workers, as rows. */
 private[store] final class ResultRows(id: FlareId, results: Vector[WorkerResult]):
   import ResultRows.*
 
-  // One for each worker, the last: no statement may change a row twice.
+  // One for each worker, the last: a statement must not change a row twice.
   private val last =
     if results.sizeIs <= 1 then results
     else results.groupMapReduce(_.worker)(identity)((_, last) => last).values.toVector
@@ -22,7 +22,7 @@ private[store] final class ResultRows(id: FlareId, results: Vector[WorkerResult]
       result.error.map(_.asJson.noSpaces)
     )
 
-  /** What they take, about, with what stands beside the database. */
+  /** The bytes they take, approximately, including blobs. */
   def bytes: Long = rows.map(_.bytes).sum
 
   private def values: Vector[Seq[Any]] =

@@ -6,10 +6,11 @@ import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 import scala.util.control.NonFatal
 
-/** What a controller does again and again, one round at a time. */
+/** A controller's periodic work, one round at a time. */
 object Rounds:
-  /** Begins one at once and then at every interval, if `mayBegin` has said so by then; one that failed is
-    * tried again at the next. What it returns ends that, and completes when no round is under way any more.
+  /** Begins a round immediately and then at every interval, if `mayBegin` has answered yes by then; a round
+    * that failed is tried again at the next interval. The returned function stops this, and completes when no
+    * round is running any more.
     */
   def start(
       interval: FiniteDuration,

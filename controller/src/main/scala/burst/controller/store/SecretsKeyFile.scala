@@ -6,18 +6,19 @@ import java.nio.file.{Files, Path}
 import org.slf4j.LoggerFactory
 import scalikejdbc.*
 
-/** Which key the secrets of a database are sealed by. Controllers that share a database have to share the
-  * key, too: the database knows the id of the one that was first. It is a file beside the database and not in
-  * it: one who reads a copy of the database reads no secret.
+/** The key that seals the secrets of a database. Controllers that share a database have to share the key,
+  * too: the database has the id of the first one. The key is in a file beside the database, so that a copy of
+  * the database reveals no secrets.
   */
 object SecretsKeyFile:
   private val log = LoggerFactory.getLogger("burst.controller.secrets")
 
-  /** The key of this controller, made by the first one that starts. A later one without it goes on, but for
-    * definitions with secrets. Throws `SetupException` where it is another one's than the database's secrets.
+  /** Returns the key of this controller; the first one that starts makes it. A later one without it runs, but
+    * not definitions with secrets. Throws `SetupException` if the key is not the one that sealed the
+    * database's secrets.
     */
   def settle(file: Path, database: Database): Option[SecretsKey] =
-    // The database first: in a directory that is shared, the file of an id that is noted is there.
+    // The database first: in a shared directory, the file of a recorded id already exists.
     val noted = known(database)
     (SecretsKey.read(file), noted) match
       case (Some(key), Some(id)) if key.id == id => Some(key)
@@ -40,10 +41,10 @@ object SecretsKeyFile:
         None
       case (None, None) =>
         SecretsKey.create(file) match
-          // In a directory that is shared another one may have found it and noted it.
+          // In a shared directory another controller may have found the file and recorded its id.
           case Some(key) if first(key, database) || known(database).contains(key.id) => Some(key)
           case made =>
-            // Another controller was first; a key that was made here has sealed nothing.
+            // Another controller was first; the key made here has sealed nothing.
             made.foreach(_ => Files.delete(file))
             settle(file, database)
 
@@ -56,12 +57,12 @@ object SecretsKeyFile:
       sql"""INSERT INTO secrets_key (one_row, id) VALUES (1, ${key.id})
             ON CONFLICT (one_row) DO NOTHING""".update() == 1
 
-  /** Where nothing is sealed yet any key will do. Another controller may run with the one that was noted:
-    * what it seals is not stored any more ([[of]]).
+  /** Replaces the recorded key id if nothing is sealed yet. Another controller may run with the previous key:
+    * what it seals is no longer stored ([[of]]).
     */
   private def adopt(key: SecretsKey, database: Database): Boolean =
     database.write("noting the key of the secrets", Durability.Power):
-      // Only then what is sealed by it is seen: who stores that holds the row.
+      // The lock makes sealed secrets visible here: a transaction that stores them holds the row.
       val before = sql"SELECT id FROM secrets_key ${database.rowLock}".row(_.string("id"))
       val adopted =
         sql"""UPDATE secrets_key SET id = ${key.id}
@@ -75,6 +76,6 @@ object SecretsKeyFile:
         )
       adopted
 
-  /** Which key all secrets are sealed by, until this transaction has ended. */
+  /** Returns the id of the key that seals all secrets, fixed until this transaction has ended. */
   private[store] def of(database: Database)(using DBSession): Option[String] =
     sql"SELECT id FROM secrets_key ${database.sharedLock}".row(_.string("id"))

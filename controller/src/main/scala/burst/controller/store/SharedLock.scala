@@ -4,43 +4,42 @@ import java.sql.Connection
 import scala.util.Using
 import scala.util.control.NonFatal
 
-/** How much of a lock somebody has. */
+/** How a lock is held. */
 enum LockMode:
-  /** Others may have their share, too. */
+  /** Others may hold it as well. */
   case Shared
 
-  /** Nobody else has any of it. */
+  /** Nobody else holds it. */
   case Exclusive
 
-/** A lock of which many may have a share, or one the whole, for as long as they live. Calls block.
-  */
+/** A lock that many can share or one hold exclusively, for as long as they live. Calls block. */
 trait SharedLock extends AutoCloseable:
-  /** What is held for sure. */
+  /** Returns what is certainly held. */
   def held(): Option[LockMode]
 
-  /** Takes the whole lock unless somebody else has any of it; whether it is held now. Throws
+  /** Takes the lock exclusively unless anyone else holds it; returns whether it is held now. Throws
     * [[StoreUnavailable]].
     */
   def tryExclusive(): Boolean
 
-  /** Takes a share unless somebody else has the whole; whether it is held now. One that has the whole keeps a
-    * share of it, without a moment in between. Throws [[StoreUnavailable]].
+  /** Takes a share unless someone else holds the lock exclusively; returns whether it is held now. A holder
+    * of the exclusive lock downgrades to a share without a gap. Throws [[StoreUnavailable]].
     */
   def tryShared(): Boolean
 
-  /** Gives back what is held; nothing is taken any more. */
+  /** Releases what is held; nothing can be taken any more. */
   def close(): Unit
 
-/** There is nobody to share with. */
+/** A lock for a process that shares with nobody. */
 object UncontendedLock extends SharedLock:
   def held(): Option[LockMode] = Some(LockMode.Shared)
   def tryExclusive(): Boolean = true
   def tryShared(): Boolean = true
   def close(): Unit = ()
 
-/** An advisory lock of PostgreSQL by this name, on a session of its own with which the server frees it,
-  * however that ends. Of who vanishes with its machine the server knows after 20 s. There is no session
-  * without a lock.
+/** An advisory lock of PostgreSQL with this name, on a session of its own; the server releases it when the
+  * session ends, in whatever way. If the machine vanishes, the server notices after 20 s. Without a lock
+  * there is no session.
   */
 final class AdvisoryLock(settings: PostgresSettings, name: String) extends SharedLock:
   private var session = Option.empty[(Connection, LockMode)]
@@ -60,7 +59,7 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
       case Some(LockMode.Exclusive) =>
         session.foreach: (connection, _) =>
           told:
-            // Nobody is in one's own way.
+            // A session's own locks do not conflict.
             call(connection, "pg_try_advisory_lock_shared")
             call(connection, "pg_advisory_unlock")
             session = Some(connection -> LockMode.Shared)
@@ -70,15 +69,17 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
     closed = true
     release()
 
-  /** Gives back what is held, which may be taken again at once. */
+  /** Releases what is held; it can be taken again immediately. */
   def release(): Unit = synchronized:
     session.foreach: (connection, _) =>
-      // The server has it back when it answers; of a session that is closed it knows a moment later.
+      // The server has released the lock when it answers; it notices a closed session only a moment later.
       try Using.resource(connection.createStatement())(_.execute("SELECT pg_advisory_unlock_all()"))
       catch case NonFatal(_) => ()
     hangUp()
 
-  /** The server has the lock back once it knows of it; when it cannot be told, the session is over anyway. */
+  /** Closes the session, which releases the lock once the server notices; if closing fails, the session is
+    * over anyway.
+    */
   private def hangUp(): Unit =
     session.foreach: (connection, _) =>
       try connection.close()
@@ -94,7 +95,7 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
         if !call(connection, function) then hangUp()
     session.isDefined
 
-  /** Whatever fails leaves nothing held. */
+  /** Runs work; if it fails, nothing is held. */
   private def told(work: => Unit): Unit =
     try work
     catch
@@ -109,10 +110,10 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
       row.next() && row.getBoolean(1)
 
 object AdvisoryLock:
-  /** The lock of which every member of the cluster of controllers has a share. */
+  /** The lock that every member of the cluster of controllers shares. */
   val Members = "burst-members"
 
-  /** How many other processes have a share of [[Members]]. */
+  /** Returns how many other processes hold a share of [[Members]]. */
   private[store] def members(settings: PostgresSettings): Int =
     Using.resource(PostgresDatabase.session(settings)): connection =>
       Using.resource(connection.prepareStatement(OtherHolders)): statement =>
@@ -121,7 +122,7 @@ object AdvisoryLock:
         val row = statement.executeQuery()
         if row.next() then row.getInt(1) else 0
 
-  // The server shows a lock's number in two halves.
+  // PostgreSQL shows a lock's number in two halves.
   private val OtherHolders = """
     SELECT count(DISTINCT activity.application_name)
     FROM pg_locks locks JOIN pg_stat_activity activity USING (pid)
@@ -129,5 +130,5 @@ object AdvisoryLock:
       AND activity.datname = current_database() AND activity.application_name <> ?
       AND (locks.classid::bigint << 32) | locks.objid::bigint = hashtextextended(?, 0)"""
 
-  /** How long the server may take to say that it is there. */
+  /** How long the server may take to answer a check. */
   private val CheckSeconds = 2

@@ -12,16 +12,16 @@ import scalikejdbc.SQLSyntax
 
 /** The embedded database: one file in write-ahead mode.
   *
-  * With `synchronous` FULL a commit is on the disk when it returns, which takes milliseconds; with NORMAL it
-  * is in the operating system's hands, which a killed process cannot take back. A failure of power may then
-  * lose the last commits, never the database's consistency, nor what was committed before one with FULL.
+  * With `synchronous` FULL a commit is on disk when it returns, which takes milliseconds; with NORMAL the
+  * operating system has it, so it survives a killed process. A power failure may then lose the last commits,
+  * but never the database's consistency, nor anything committed before a commit with FULL.
   *
-  * SQLite knows one writer at a time, and makes others poll for the lock. Writes therefore share one
-  * connection, whose pool hands it on at once; readers see the last commit and wait for nobody.
+  * SQLite allows one writer at a time, and makes others poll for the lock. Writes therefore share one
+  * connection, whose pool hands it on immediately; readers see the last commit and wait for nobody.
   */
 object SqliteDatabase:
   /** @param flushAll
-    *   whether each transaction survives a failure of power
+    *   whether each transaction survives a power failure
     */
   def open(
       directory: Path,
@@ -35,9 +35,9 @@ object SqliteDatabase:
     source.setUrl(s"jdbc:sqlite:${directory.resolve("burst.db")}")
     val writer = pool("burst-store-writer", source, 1, busyTimeout)
     Migrations(writer, "db/migration/sqlite").migrate(others = 0)
-    // One writer at a time has all rows to itself.
+    // With one writer at a time, row locks are unnecessary.
     val none = SQLSyntax.empty
-    // The only writer's, which keeps what it was told last.
+    // The mode that the only writer connection was last set to.
     var told = Option.empty[(Connection, String)]
     def prepare(connection: Connection, durability: Durability): Unit =
       val mode = if flushAll || durability == Durability.Power then "FULL" else "NORMAL"
@@ -76,7 +76,8 @@ object SqliteDatabase:
     config.setDataSource(source)
     config.setMaximumPoolSize(size)
     config.setMaxLifetime(0)
-    // For one that is thrown away, too, another can be had only when the disk has room.
+    // This also bounds the wait for the replacement of a discarded connection, which can be opened only once
+    // the disk has room.
     config.setConnectionTimeout(timeout.toMillis)
     config.setValidationTimeout(timeout.toMillis)
     HikariDataSource(config)

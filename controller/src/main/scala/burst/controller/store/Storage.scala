@@ -8,8 +8,8 @@ import burst.node.PrivateFile
 import burst.node.metrics.MetricsRegistry
 import scala.util.control.NonFatal
 
-/** All that a controller keeps, behind its contracts; `blobs` is what of flares is too large for the
-  * database. `close` is called last.
+/** All stores of a controller, by their interfaces; `blobs` holds what is too large for the database. `close`
+  * is called last.
   */
 final case class Storage(
     definitions: DefinitionStore,
@@ -31,14 +31,15 @@ final case class Storage(
 )
 
 object Storage:
-  /** As configured: one directory with the embedded database, packages and blobs, or servers in their place.
+  /** Opens the configured stores: one directory with the embedded database, packages and blobs, or servers
+    * instead.
     */
   def open(
       settings: StoreSettings,
       defaults: NamespaceLimits,
       metrics: MetricsRegistry = MetricsRegistry()
   ): Storage =
-    // Everyone's inputs and results.
+    // The directory contains everyone's inputs and results.
     PrivateFile.directory(settings.directory)
     val blobs =
       settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3))).measured(BlobMetrics(metrics))
@@ -48,7 +49,7 @@ object Storage:
       blobs.close()
     val secrets = onFailure(close()):
       if settings.postgres.isDefined then PackageLocation.settle(packageLocation(settings), database)
-      // Before that, the location may be another database's.
+      // Not earlier: the location could belong to another database.
       blobs.takeOver()
       Secrets(SecretsKeyFile.settle(settings.secretsKey, database))
     val index = JdbcPackageIndex(database)
@@ -98,7 +99,7 @@ object Storage:
         close
         throw cause
 
-  /** Where large things are; `takeOver` gets there what earlier versions had elsewhere. */
+  /** The stores of large data; `takeOver` moves there what earlier versions stored elsewhere. */
   private final case class Blobs(
       packages: PackageStore,
       flares: FlareBlobStore,

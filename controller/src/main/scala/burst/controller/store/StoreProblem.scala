@@ -4,16 +4,16 @@ import burst.node.FullDisk
 import java.sql.SQLException
 import org.sqlite.{SQLiteErrorCode, SQLiteException}
 
-/** Why something is not stored, as those are told it who do not read the log: what the matter is (`reason`),
-  * and what has to come before it is of use to try again (`remedy`).
+/** Why something is not stored, for users who cannot read the log: what is wrong (`reason`), and what must
+  * happen before a retry makes sense (`remedy`).
   */
 enum StoreProblem(val reason: String, val remedy: String):
-  /** That of the embedded database, of files beside it, or of the spool. */
+  /** The disk of the embedded database, of files beside it, or of the spool. */
   case DiskFull extends StoreProblem("the controller's disk is full", "there is room")
   case DatabaseFull extends StoreProblem("the database's disk is full", "there is room")
   case DatabaseAway extends StoreProblem("the database fails or does not answer", "it is well again")
 
-  /** The directory or bucket of what is too large for the database. */
+  /** The directory or bucket for what is too large for the database. */
   case BlobsAway
       extends StoreProblem("the store of large outputs fails or does not answer", "it is well again")
 

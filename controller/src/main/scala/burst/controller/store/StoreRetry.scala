@@ -10,13 +10,13 @@ import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Tries again what a store fails, after longer and longer pauses; what else fails, fails at once. What is
-  * tried may have been done though it failed: doing it twice must be as good as once.
+/** Retries operations that fail in a store, after increasing pauses; other failures are returned immediately.
+  * An operation may have been done although it failed: doing it twice must be as good as once.
   *
   * @param limit
-  *   how long, for each call
+  *   how long to retry each call
   * @param goesOn
-  *   whether it is still worth while
+  *   whether retrying is still worthwhile
   */
 final class StoreRetry(limit: FiniteDuration, goesOn: () => Boolean = () => true)(using
     scheduler: Scheduler,
@@ -24,19 +24,19 @@ final class StoreRetry(limit: FiniteDuration, goesOn: () => Boolean = () => true
 ):
   import StoreRetry.*
 
-  /** `what` is for the log. */
+  /** Runs `work`, and retries it if the store fails; `what` names it in the log. */
   def apply[A](what: String)(work: () => Future[A]): Future[A] =
     attempt(what, work, First, limit.fromNow)
 
-  /** The same for calls that are to have the limit together, from now on. */
+  /** Returns a retry for calls that share the limit, from now on. */
   def fromNow: StoreRetry =
     val until = limit.fromNow
     whilst(() => until.hasTimeLeft())
 
-  /** The same for what is worth while only as long as that. */
+  /** Returns a retry that stops when `lasts` no longer holds. */
   def whilst(lasts: () => Boolean): StoreRetry = StoreRetry(limit, () => goesOn() && lasts())
 
-  /** The same for what nobody waits for any longer. */
+  /** Returns a retry that lasts at most that long, for results that nobody waits for any longer. */
   def within(most: FiniteDuration): StoreRetry = StoreRetry(limit.min(most), goesOn)
 
   private def attempt[A](

@@ -10,7 +10,7 @@ import scala.jdk.DurationConverters.*
 import scala.util.Try
 
 /** `burst.store` of the configuration. `versions` is how many of each definition are kept, `keysFor` how long
-  * a submission's key is, `secretsKey` the file of the key that secrets are sealed by.
+  * a submission's key is kept, `secretsKey` the file of the key that seals secrets.
   */
 final case class StoreSettings(
     directory: Path,
@@ -28,17 +28,19 @@ final case class StoreSettings(
     secretsKey: Path
 )
 
-/** How many ended flares of a namespace are kept, for how long, and how eagerly the rest is deleted. */
+/** How many ended flares of a namespace are kept, for how long, how often the rest is deleted, and how many
+  * at a time.
+  */
 final case class Retention(flares: Int, age: FiniteDuration, interval: FiniteDuration, batch: Int)
 
 object StoreSettings:
   /** Path of the dispatcher for calls that block. */
   val Dispatcher = "burst.store.dispatcher"
 
-  /** And for what moves large things. */
+  /** Path of the dispatcher for transfers of large data. */
   val TransferDispatcher = "burst.store.transfer-dispatcher"
 
-  /** Throws `SetupException`. */
+  /** Reads the settings. Throws `SetupException`. */
   def from(config: Config): StoreSettings =
     val store = config.getConfig("burst.store")
     val retention = store.getConfig("retention")
@@ -96,10 +98,11 @@ object StoreSettings:
   private def nonEmpty(config: Config, key: String): Option[String] =
     Some(config.getString(key)).filter(_.nonEmpty)
 
-  // Of several hosts Java's URI tells no parts.
+  // Java's URI does not parse an authority of several hosts.
   private val Host = """(\[[0-9a-fA-F:.]+]|[A-Za-z0-9._-]+)(:\d{1,5})?""".r
 
-  /** An address stands in logs and messages, so that no secret must stand in it. A wrong one is not repeated.
+  /** Reads an address. It appears in logs and messages, so it must not contain a secret, and a wrong one is
+    * not repeated.
     */
   private def address(
       text: String,

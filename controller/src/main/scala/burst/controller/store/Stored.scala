@@ -12,7 +12,7 @@ import scalikejdbc.WrappedResultSet
   * the operation's [[StoreException]].
   */
 private[store] object Stored:
-  /** What a row takes beside its texts, about. */
+  /** The bytes a row takes beside its texts, approximately. */
   val RowBytes = 64L
 
   final class Damaged(what: String, cause: Throwable | Null = null)
@@ -21,7 +21,7 @@ private[store] object Stored:
   def json[A: Decoder](text: String): A =
     parser.decode[A](text).fold(cause => throw Damaged("a record", cause), identity)
 
-  /** As `Inputs.text` wrote them. */
+  /** Reads inputs as `Inputs.text` wrote them. */
   def inputs(text: String): Inputs =
     pieces.members(ByteString(text), most = 1) match
       case Right(Vector("shared" -> value)) => Inputs.Shared(value)
@@ -29,11 +29,11 @@ private[store] object Stored:
         Inputs.Each(pieces.elements(values.bytes, Int.MaxValue - 1).getOrElse(throw Damaged("inputs")))
       case _ => throw Damaged("inputs")
 
-  // What is stored was held against a limit when it came, and is two levels deeper now.
+  // Stored inputs were checked against a limit when they arrived, and are nested two levels deeper now.
   private val pieces = JsonPieces(depth = 10_000)
 
-  /** For a list in a statement: the last is said again until there are as many as a power of two, so that few
-    * statements are told apart, and the database has them ready.
+  /** Pads a list for a statement by repeating the last value up to a power of two, so that there are few
+    * different statements, which the database has prepared.
     */
   def padded(values: Vector[String]): Vector[String] =
     val most = Integer.highestOneBit(values.size)

@@ -2,15 +2,15 @@ package burst.controller.store
 
 import scalikejdbc.*
 
-/** How many of a namespace's things there are, and of how many bytes. */
+/** How many entities a namespace has, and how many bytes they take. */
 private[store] final case class StoredUsage(count: Int, bytes: Long)
 
 private[store] object StoredUsage:
-  /** Present versions of definitions but that one. */
+  /** Counts the present versions of definitions, except that one. */
   def definitions(namespace: String, but: String = "")(using DBSession): StoredUsage =
     of(sqls"definition", DefinitionColumns.PresentBytes, namespace, but)
 
-  /** Packages of actions but that one. */
+  /** Counts packages of actions, except that one. */
   def packages(namespace: String, but: String = "")(using DBSession): StoredUsage =
     of(sqls"action_package", PackageColumns.Bytes, namespace, but)
 

@@ -5,8 +5,8 @@ import burst.protocol.Timestamp
 import scala.concurrent.duration.FiniteDuration
 import scalikejdbc.*
 
-/** Keys of submissions, in the table of flares: of a namespace each stands for one flare, or record of what
-  * is none, as long as that is kept, and for so long at most.
+/** Keys of submissions, in the table of flares: in a namespace each belongs to one flare, or other record,
+  * while that is kept, and for a limited time.
   */
 private[store] final class SubmissionKeys(keptFor: FiniteDuration):
   def find(namespace: String, key: String)(using DBSession): Option[Submitted] =
@@ -14,9 +14,9 @@ private[store] final class SubmissionKeys(keptFor: FiniteDuration):
           WHERE namespace = $namespace AND submission_key = $key AND created > $since"""
       .row(row => Submitted(Stored.flareId(row.string("id")), row.string("submission_digest")))
 
-  /** Inserts what has this key, by a statement that does nothing where it is taken ([[SubmissionKeys.Free]]):
-    * where others write at the same time, that waits for who else has it. Throws [[AlreadySubmitted]] where
-    * it is taken.
+  /** Runs an insert with this key, a statement that does nothing if the key is taken
+    * ([[SubmissionKeys.Free]]) and that, with concurrent writers, waits for any other holder of the key.
+    * Throws [[AlreadySubmitted]] if it is taken.
     */
   def taking(namespace: String, submission: Option[Submission])(insert: => Int)(using DBSession): Unit =
     val isStored = insert > 0 || submission.exists(own => forgetOld(namespace, own.key) && insert > 0)

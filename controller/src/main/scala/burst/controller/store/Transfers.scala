@@ -4,29 +4,29 @@ import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.collection.immutable.Queue
 import scala.concurrent.ExecutionContext
 
-/** Threads for large things on their way to and from a disk or a bucket, apart from those on which the
-  * database waits. Of these a namespace has so many at most, so that a bucket that is slow, or one who moves
-  * much, keeps neither small writes nor other namespaces waiting.
+/** Threads for transfers of large data to and from a disk or a bucket, apart from those that wait for the
+  * database. A namespace uses a limited number of them, so that neither a slow bucket nor a namespace that
+  * transfers much delays small writes or other namespaces.
   */
 final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne):
   import Transfers.TenantTransfers
 
   private var tenants = Map.empty[String, TenantTransfers]
 
-  /** What a namespace moves. */
+  /** Returns the threads for a namespace's transfers. */
   def of(namespace: String): ExecutionContext = new ExecutionContext:
     def execute(work: Runnable): Unit = if mayBegin(namespace, work) then begin(namespace, work)
     def reportFailure(cause: Throwable): Unit = threads.reportFailure(cause)
 
-  /** Calls of a namespace that read what may be in a bucket. */
+  /** Returns the threads for a namespace's calls that read what may be in a bucket. */
   def blocking(namespace: String): Blocking = Blocking(of(namespace))
 
-  /** Outputs of a namespace on their way to this machine's disk: what it moves to a bucket is not in their
-    * way.
+  /** Returns the threads for a namespace's outputs on their way to this machine's disk: its transfers to a
+    * bucket do not delay them.
     */
   def gathering(namespace: String): ExecutionContext = of(s"$namespace/outputs")
 
-  /** What belongs to no namespace alone, such as packages for invokers. */
+  /** Threads for what belongs to no single namespace, such as packages for invokers. */
   val ofAll: ExecutionContext = of("")
 
   private def begin(namespace: String, work: Runnable): Unit = threads.execute: () =>
@@ -55,10 +55,10 @@ final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne
         None
 
 object Transfers:
-  /** What one namespace has under way at once. */
+  /** The most concurrent transfers of one namespace. */
   private val MostOfOne = 4
 
-  /** A namespace's transfers. */
+  /** A namespace's transfers: how many are running, and those that wait. */
   private final case class TenantTransfers(underWay: Int, waiting: Queue[Runnable])
 
   def of(system: ActorSystem[?]): Transfers =

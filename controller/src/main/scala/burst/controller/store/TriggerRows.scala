@@ -5,7 +5,7 @@ import burst.protocol.Timestamp
 import io.circe.JsonObject
 import scalikejdbc.*
 
-/** Rows of triggers and rules (see the migrations), which the stores of both read. */
+/** Rows of triggers and rules (see the migrations), shared by their stores. */
 private[store] object TriggerRows:
   val TriggerSummary: SQLSyntax = sqls"namespace, name, version, publish, annotations, updated"
   val TriggerColumns: SQLSyntax = sqls"$TriggerSummary, parameters, had_rules"
@@ -13,7 +13,7 @@ private[store] object TriggerRows:
     sqls"""namespace, name, version, publish, trigger_name, action_path, action_name, status, annotations,
       updated"""
 
-  /** Without parameters and rules. */
+  /** Reads a trigger without parameters and rules. */
   def summary(row: WrappedResultSet): Trigger = Trigger(
     namespace = row.string("namespace"),
     name = row.string("name"),
@@ -25,7 +25,7 @@ private[store] object TriggerRows:
     updated = row.get[Timestamp]("updated")
   )
 
-  /** Still without those of its rules that it may have. */
+  /** Reads a trigger without its rules; an empty list stands for those it may have. */
   private def trigger(row: WrappedResultSet): Trigger = summary(row).copy(
     parameters = Stored.json[JsonObject](row.string("parameters")),
     rules = Option.when(row.int("had_rules") == 1)(Vector.empty)

@@ -3,17 +3,15 @@ package burst.controller.store
 import burst.controller.trigger.*
 import burst.protocol.Timestamp
 
-/** Entities of one kind, changed by what requests say of them. Calls block, and are atomic (see
-  * [[DefinitionStore]]).
-  */
+/** Entities of one kind, changed as requests ask. Calls block, and are atomic (see [[DefinitionStore]]). */
 trait EntityStore[E, C]:
   def find(namespace: String, name: String): Option[E]
 
-  /** Newest first; triggers are without parameters and rules. */
+  /** Lists entities, newest first; triggers lack parameters and rules. */
   def list(namespace: String, limit: Int, skip: Int): Vector[E]
   def count(namespace: String): Int
 
-  /** Creates one, or with `overwrite` changes the one that is there. `most` is how many the namespace may
+  /** Creates an entity, or with `overwrite` changes the stored one. `most` is how many the namespace may
     * have.
     */
   def put(
@@ -27,14 +25,16 @@ trait EntityStore[E, C]:
 
   def delete(namespace: String, name: String): Option[E]
 
-/** Rules of one that is changed stay. Those of one that is deleted stay, too, and are inactive from then on;
-  * its alarm goes with it.
+/** The store of triggers. If a trigger is changed, its rules stay. If it is deleted, they stay, too, but
+  * become inactive; its alarm is deleted with it.
   */
 type TriggerStore = EntityStore[Trigger, TriggerChange]
 
-/** One that is created is active, one that is changed stays as it is. Its trigger has to be there; whether
-  * its action is, is not looked at.
+/** The store of rules. A new rule is active, a changed one keeps its status. Its trigger must exist; its
+  * action is not checked.
   */
 trait RuleStore extends EntityStore[Rule, RuleChange]:
-  /** Also attaches one to its trigger whose former trigger was deleted. */
+  /** Sets a rule's status, which also attaches it to a new trigger of that name if its former one was
+    * deleted.
+    */
   def setStatus(namespace: String, name: String, status: RuleStatus): Either[TriggerRefusal, Unit]

@@ -4,25 +4,27 @@ import burst.node.MonotonicTime
 import java.util.concurrent.atomic.AtomicLong
 import scala.concurrent.duration.FiniteDuration
 
-/** Until when what was read of a database may be told again ([[Remembered]]). */
+/** How long values read from a database may be used ([[Remembered]]). */
 private[store] trait Validity:
-  /** Of now: to be asked for before something is read. */
+  /** Returns a stamp of the present, to be taken before something is read. */
   def stamp(): Long
 
-  /** Whether what was read after this stamp is good. */
+  /** Whether values read after this stamp are valid. */
   def covers(stamp: Long): Boolean
 
-  /** Whether that is so for a little while only. */
+  /** Whether they are valid for only a little longer. */
   def isAging(stamp: Long): Boolean
 
-  /** Something of it was changed by this process. */
+  /** Notes that this process has changed something. */
   def changed(): Unit
 
-  /** Has what was just done be told when nothing is good any more that was read before, in any process. */
+  /** Delays completion of the current change until no value that was read before it is valid any more, in any
+    * process.
+    */
   def awaitForgotten(): Unit
 
 private[store] object Validity:
-  /** Where this process alone changes it. */
+  /** For a database that only this process changes. */
   final class UntilChanged extends Validity:
     private val changes = AtomicLong()
 
@@ -33,8 +35,9 @@ private[store] object Validity:
       val _ = changes.incrementAndGet()
     def awaitForgotten(): Unit = ()
 
-  /** Where others do: for so long, by each one's own clock, and whoever changes something waits for as long.
-    * So what is told as done is seen by all, and nobody needs to be asked.
+  /** For a database that others change, too: values are valid for a fixed time, by each process's own clock,
+    * and whoever changes something waits for as long. So a change that is reported as done is seen by all,
+    * and nobody needs to be asked.
     */
   final class TimeToLive(span: FiniteDuration, clock: () => MonotonicTime = () => MonotonicTime.now())
       extends Validity:
@@ -45,5 +48,5 @@ private[store] object Validity:
     def isAging(stamp: Long): Boolean = clock() > MonotonicTime.ofNanos(stamp) + aging
     def changed(): Unit = ()
 
-    /** A little longer, as no two clocks go alike. */
+    /** Waits a little longer, as no two clocks run alike. */
     def awaitForgotten(): Unit = Blocking.pause(span * 11 / 10)

@@ -4,10 +4,10 @@ import burst.controller.definition.EntityName
 import burst.protocol.Timestamp
 import io.circe.JsonObject
 
-/** What may be fired: runs the action of each rule that is active.
+/** An event that can be fired: each active rule then runs its action.
   *
   * @param rules
-  *   those attached to it, by name; nothing when it never had any
+  *   those attached to it, by name; nothing if it never had any
   */
 final case class Trigger(
     namespace: String,
@@ -20,10 +20,10 @@ final case class Trigger(
     updated: Timestamp
 )
 
-/** A rule as its trigger knows it. */
+/** A rule as its trigger stores it. */
 final case class AttachedRule(name: String, action: EntityRef, status: RuleStatus)
 
-/** Where a trigger or an action is: `NAMESPACE` or `NAMESPACE/PACKAGE`, and its name there. */
+/** The full name of a trigger or an action: `NAMESPACE` or `NAMESPACE/PACKAGE`, and its name there. */
 final case class EntityRef(path: String, name: String):
   def qualified: String = s"/$path/$name"
 
@@ -35,7 +35,7 @@ enum RuleStatus(val text: String):
 object RuleStatus:
   def of(text: String): Option[RuleStatus] = values.find(_.text == text)
 
-/** Has an action run when a trigger of its namespace is fired. */
+/** Runs an action when a trigger of its namespace is fired. */
 final case class Rule(
     namespace: String,
     name: String,
@@ -48,15 +48,15 @@ final case class Rule(
     updated: Timestamp
 )
 
-/** What a request says of a trigger; what it leaves out stays as it is. */
+/** The changes to a trigger in a request; absent fields stay unchanged. */
 final case class TriggerChange(
     version: Option[String] = None,
     publish: Option[Boolean] = None,
     parameters: Option[JsonObject] = None,
     annotations: Option[JsonObject] = None
 ):
-  /** Whether what it says of a feed is a name, with its namespace and package or without. What that needs is
-    * its own business; but clients will call it.
+  /** Whether its feed, if any, is a name, with or without namespace and package. The feed's parameters are
+    * its own business; but clients will invoke it.
     */
   def hasFeedName: Boolean =
     annotations.flatMap(_("feed")).forall(_.asString.exists(TriggerChange.isFeedName))
@@ -66,7 +66,7 @@ object TriggerChange:
     val parts = text.stripPrefix("/").split("/", -1)
     parts.lengthIs <= 3 && parts.forall(EntityName.isValid)
 
-/** The same of a rule. */
+/** The changes to a rule in a request; absent fields stay unchanged. */
 final case class RuleChange(
     version: Option[String] = None,
     publish: Option[Boolean] = None,
@@ -79,21 +79,21 @@ final case class RuleChange(
 enum TriggerRefusal:
   case Exists(name: String)
 
-  /** Something of another collection is called so. */
+  /** An entity of another collection has that name. */
   case NameTaken(name: String, by: String)
 
-  /** The namespace has as many as it may have. */
+  /** The namespace has reached its limit. */
   case TooMany(allowed: Int)
 
-  /** A trigger's feed is called so from the start. */
+  /** A feed must be valid when its trigger is created. */
   case InvalidFeed
 
-  /** A rule needs them from the start. */
+  /** A rule must have both when it is created. */
   case NoTriggerOrAction
 
-  /** What a rule would be attached to. */
+  /** The trigger to which a rule would be attached does not exist. */
   case NoTriggerFor(name: String)
   case NoSuchRule(name: String)
 
-  /** The rule is there, its trigger is not. */
+  /** The rule exists, its trigger does not. */
   case TriggerGone(name: String)

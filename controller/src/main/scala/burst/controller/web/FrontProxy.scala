@@ -3,9 +3,9 @@ package burst.controller.web
 import burst.controller.definition.EntityName
 import org.apache.pekko.http.scaladsl.model.Uri.Path
 
-/** Each namespace has a host of its own below `domain`, on which there is nothing but its web actions. */
+/** Gives each namespace a host of its own below `domain`, with nothing but its web actions. */
 final class FrontProxy(domain: String):
-  /** Where what is asked for at that host is, by path; nothing when the host is none of these. */
+  /** Returns the API path for a path at such a host; none if the host is no namespace's. */
   def path(host: String, path: Path): Option[Path] =
     Option
       .when(host.endsWith(s".$domain"))(host.stripSuffix(s".$domain"))

@@ -12,7 +12,9 @@ enum BodyForm:
   case Absent, Json, Fields, Text, Binary
 
 object BodyForm:
-  /** An action that takes requests raw gets JSON as OpenWhisk hands it out: like what is binary. */
+  /** Returns the form of a body. A raw action receives JSON as OpenWhisk passes it: in base64, like binary
+    * content.
+    */
   def of(contentType: ContentType, isEmpty: Boolean, raw: Boolean): BodyForm =
     val media = contentType.mediaType
     if isEmpty then Absent
@@ -28,14 +30,14 @@ object BodyForm:
     val form = MediaTypes.`application/x-www-form-urlencoded`
     media.mainType == form.mainType && media.subType == form.subType
 
-/** A body as arguments. */
+/** A body as arguments of an action. */
 enum WebBody:
   case Absent
 
-  /** Stands beside the query's. */
+  /** Merged with the query's arguments. */
   case Merged(fields: JsonObject)
 
-  /** Stands by itself. */
+  /** An argument of its own. */
   case Whole(value: Json)
 
 object WebBody:
@@ -47,12 +49,12 @@ object WebBody:
   def ofBinary(bytes: ByteString): WebBody =
     Whole(Json.fromString(Base64.getEncoder.encodeToString(bytes.toArrayUnsafe())))
 
-  /** In the charset it says it is in, if that is one. */
+  /** Decodes text in its declared charset, if that is known, else in UTF-8. */
   def ofText(contentType: ContentType, bytes: ByteString): WebBody =
     val charset = contentType.charsetOption.flatMap(it => Try(it.nioCharset).toOption).getOrElse(UTF_8)
     Whole(Json.fromString(bytes.decodeString(charset)))
 
-  /** Of a name that stands there twice the last. */
+  /** Reads a form; if a name occurs several times, the last one counts. */
   def ofForm(bytes: ByteString): Either[WebProblem, WebBody] =
     WebQuery.parse(bytes.utf8String).left.map {
       case WebProblem.MalformedQuery => WebProblem.MalformedForm

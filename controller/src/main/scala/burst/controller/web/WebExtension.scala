@@ -2,9 +2,9 @@ package burst.controller.web
 
 import org.apache.pekko.http.scaladsl.model.{ContentType, ContentTypes, MediaTypes}
 
-/** What a web action's result is to be read as, by the ending of its name in the path. */
+/** How a web action's result is read, by the extension of its name in the path. */
 enum WebExtension(val suffix: String, val contentType: Option[ContentType]):
-  /** Status, headers and body are the result's own. */
+  /** The result itself contains status, headers and body. */
   case Http extends WebExtension(".http", None)
   case Json extends WebExtension(".json", Some(ContentTypes.`application/json`))
   case Html extends WebExtension(".html", Some(ContentTypes.`text/html(UTF-8)`))
@@ -12,7 +12,7 @@ enum WebExtension(val suffix: String, val contentType: Option[ContentType]):
   case Text extends WebExtension(".text", Some(ContentTypes.`text/plain(UTF-8)`))
 
 object WebExtension:
-  /** A name without its extension, and that. Another ending is a part of the name. */
+  /** Splits a name into the name and its extension. Any other suffix is a part of the name. */
   def split(name: String): (String, WebExtension) =
     values
       .find(extension => name.endsWith(extension.suffix))

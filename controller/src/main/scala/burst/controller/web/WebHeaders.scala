@@ -5,12 +5,12 @@ import java.util.Locale
 import org.apache.pekko.http.scaladsl.model.HttpHeader
 import org.apache.pekko.http.scaladsl.model.headers.RawHeader
 
-/** The headers of an action's response, which is a program's word to strangers. */
+/** The headers of an action's response, which a program sends to strangers. */
 object WebHeaders:
-  /** Characters of them all, names and values. */
+  /** The most characters of all headers, names and values. */
   val MostCharacters: Int = 16 * 1024
 
-  /** Names as an action wrote them, each with its values. */
+  /** Reads the headers: names as the action wrote them, each with its values. */
   def of(json: Json): Either[WebProblem, Vector[(String, String)]] =
     json.asObject
       .toRight(WebProblem.BadHeader)
@@ -29,7 +29,7 @@ object WebHeaders:
     flag => Right(Vector(flag.toString)),
     number => Right(Vector(number.toString)),
     text => Right(Vector(trimmed(text))),
-    // One array deep: a program may nest them as it likes.
+    // Only one array deep: a program could nest them at will.
     each =>
       if each.exists(_.isArray) then Left(WebProblem.BadHeader)
       else sequence(each.map(values)).map(_.flatten),
@@ -39,32 +39,34 @@ object WebHeaders:
   private def sequence[A](all: Vector[Either[WebProblem, A]]): Either[WebProblem, Vector[A]] =
     all.collectFirst { case Left(problem) => problem }.toLeft(all.collect { case Right(value) => value })
 
-  /** Blanks at its ends are no part of a value. */
+  /** Removes blanks around a value, which are not a part of it. */
   private def trimmed(text: String): String =
     text.take(text.lastIndexWhere(!isBlank(_)) + 1).dropWhile(isBlank)
 
   private def isBlank(c: Char): Boolean = c == ' ' || c == '\t'
 
-  /** HTTP's tokens. */
+  /** Whether a name is an HTTP token. */
   private def isName(name: String): Boolean =
     name.nonEmpty && name.forall(c =>
       c < 0x7f && (Character.isLetterOrDigit(c) || "!#$%&'*+-.^_`|~".contains(c))
     )
 
-  /** Nothing that ends a line; nor what is no ASCII, of which a byte would be left that may. */
+  /** Whether a value contains no line ends, and only ASCII: of another character, a byte might be left that
+    * ends a line.
+    */
   private def isValue(value: String): Boolean = value.forall(c => (c >= ' ' && c < 0x7f) || c == '\t')
 
   def contentType(headers: Vector[(String, String)]): Option[String] =
     headers.collectFirst { case (name, value) if lower(name) == "content-type" => value }
 
-  /** Those an action may send; the others are the server's business, and left out. */
+  /** Returns the headers that an action may send; the others belong to the server, and are dropped. */
   def allowed(headers: Vector[(String, String)]): Vector[HttpHeader] =
     headers.collect { case (name, value) if !Server(lower(name)) => RawHeader(name, value) }
 
   private def lower(name: String): String = name.toLowerCase(Locale.ROOT)
 
-  /** What is between the server and the next one (RFC 9110, 7.6.1), what it says of the message itself, and
-    * what browsers would take as said of the whole host, on which others have their actions.
+  /** Hop-by-hop headers (RFC 9110, 7.6.1), those that describe the message itself, and those that browsers
+    * apply to the whole host, on which others have their actions, too.
     */
   private val Server = Set(
     "connection",

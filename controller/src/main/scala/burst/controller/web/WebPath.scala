@@ -5,15 +5,17 @@ import burst.controller.definition.EntityName
 import org.apache.pekko.http.scaladsl.model.Uri.Path
 import org.apache.pekko.http.scaladsl.model.Uri.Path.{Segment, Slash}
 
-/** Which action a path means, what of, and what follows it, as it is written in a URL. */
+/** The action that a path names, how its result is read, and the rest of the path, as it is written in the
+  * URL.
+  */
 final case class WebPath(action: ActionName, extension: WebExtension, rest: String)
 
 object WebPath:
-  /** What stands for no package. */
+  /** The name that stands for no package. */
   private val NoPackage = "default"
 
-  /** `/namespace/package/action[.extension][/rest]`. A segment is one name, whatever it was written with: an
-    * encoded slash, or dots, make no other path of it.
+  /** Parses `/namespace/package/action[.extension][/rest]`. A segment is one name, however it is encoded: an
+    * encoded slash, or dots, do not make it a different path.
     */
   def of(path: Path): Option[WebPath] = path match
     case Slash(Segment(namespace, Slash(Segment(packageName, Slash(Segment(last, rest)))))) =>

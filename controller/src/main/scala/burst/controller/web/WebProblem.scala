@@ -1,23 +1,23 @@
 package burst.controller.web
 
-/** Why a request to a web action, or what one returns, comes to no response of its own. */
+/** Why a request to a web action, or the action's result, yields no proper response. */
 enum WebProblem:
-  /** Not there, or not exported: strangers are not told which. */
+  /** The action does not exist, or is not exported: strangers cannot tell which. */
   case NoSuchAction
 
-  /** It asks for credentials of this platform. */
+  /** The action requires credentials of this platform. */
   case NeedsCredentials
 
-  /** It asks for a secret in a header. */
+  /** The action requires a secret in a header. */
   case NeedsSecret
 
-  /** By a name that the platform has for itself, or that the action has for good. */
+  /** The parameter's name is reserved by the platform, or it is final in the action. */
   case ParameterNotAllowed(name: String)
   case MalformedQuery
   case MalformedForm
   case TooManyFields(limit: Int)
 
-  /** Its response is of no type that the client accepts. */
+  /** The response has no type that the client accepts. */
   case NotAcceptable(mediaType: String)
 
   /** The result is not what the extension asks for. */
@@ -30,8 +30,8 @@ enum WebProblem:
   case NotOfContentType
   case NotBase64
 
-  /** The action broke, or did not run. */
+  /** The action failed, or did not run. */
   case ActionFailed
 
-  /** It goes on running. */
+  /** The action is still running. */
   case NotReady

@@ -4,12 +4,12 @@ import org.apache.pekko.http.scaladsl.model.{HttpCharsets, Uri}
 import org.apache.pekko.http.scaladsl.model.Uri.ParsingMode
 import scala.util.Try
 
-/** Names and values, as queries and forms have them. */
+/** Names and values, as in queries and forms. */
 object WebQuery:
   def parse(text: String): Either[WebProblem, Vector[(String, String)]] =
     if text.count(_ == '&') >= WebBody.MostFields then Left(WebProblem.TooManyFields(WebBody.MostFields))
     else
-      // What is wrong with it is an exception there.
+      // The parser throws if the query is malformed.
       Try(Uri.Query(text, HttpCharsets.`UTF-8`.nioCharset, ParsingMode.Relaxed).toVector)
         .toEither
         .left

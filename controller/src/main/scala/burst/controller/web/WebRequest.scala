@@ -3,18 +3,18 @@ package burst.controller.web
 import io.circe.{Json, JsonObject}
 import java.util.Locale
 
-/** A request as a web action is told of it.
+/** A request as a web action receives it.
   *
   * @param headers
-  *   in the order they came
+  *   the headers, in the order they came
   * @param path
   *   what follows the action
   * @param query
-  *   as it came
+  *   the query as it came
   * @param user
   *   the namespace whose credentials it has
   * @param more
-  *   arguments that stand above all that was sent, such as parts of a path
+  *   arguments that override everything sent, such as parts of a path
   */
 final case class WebRequest(
     method: String,
@@ -26,10 +26,10 @@ final case class WebRequest(
 )
 
 object WebRequest:
-  /** How the platform's own arguments begin. */
+  /** The prefix of the platform's own arguments. */
   private val Own = "__ow_"
 
-  /** What the action is called with. */
+  /** Returns the arguments that the action is called with. */
   def arguments(request: WebRequest, body: WebBody, rules: WebRules): Either[WebProblem, JsonObject] =
     if rules.raw then Right(merged(request.own, boxed(request, body)))
     else
@@ -44,7 +44,9 @@ object WebRequest:
 
   private def isTaken(name: String, rules: WebRules): Boolean = isOwn(name) || rules.finals(name)
 
-  /** In any case: some programs read them from an environment, where all are upper case. */
+  /** Whether a name is reserved, in upper or lower case: some programs read arguments from the environment,
+    * where all names are upper case.
+    */
   def isOwn(name: String): Boolean = name.toLowerCase(Locale.ROOT).startsWith(Own)
 
   private def boxed(request: WebRequest, body: WebBody): JsonObject =
@@ -73,7 +75,7 @@ object WebRequest:
       ) ++ request.user.map(name => s"${Own}user" -> Json.fromString(name))
     )
 
-  /** By lower-case name; one that comes several times is one, as HTTP has it. */
+  /** Returns the headers by lower-case name; repeated ones are joined, as HTTP defines. */
   private def headers(all: Vector[(String, String)]): JsonObject =
     val named = all.map((name, value) => name.toLowerCase(Locale.ROOT) -> value)
     JsonObject.fromIterable(named.map(_(0)).distinct.map: name =>

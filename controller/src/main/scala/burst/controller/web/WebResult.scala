@@ -7,9 +7,9 @@ import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.util.ByteString
 import scala.util.Try
 
-/** What an action's result says to the client. */
+/** Converts an action's result to the response to the client. */
 object WebResult:
-  /** An error that a program returns is read as a result is. */
+  /** Returns the response to an activation. An error that a program returns is read like a result. */
   def of(activation: Activation, extension: WebExtension): Either[WebProblem, HttpResponse] =
     activation.status match
       case ActivationStatus.Success => response(extension, activation.result)
@@ -35,14 +35,15 @@ object WebResult:
     case Some(fields) => fields("body").orElse(fields(extension.suffix.drop(1)))
     case None => Some(result)
 
-  /** Indented, as OpenWhisk has it. Not what is deep and wide at once: it would be hundreds of times as long.
+  /** Renders a value indented, as OpenWhisk does, unless it is both deep and wide: it would become hundreds
+    * of times as long.
     */
   private def text(value: Json): String = value.asString.getOrElse:
     if indentation(value, 1) <= MostIndentation then value.spaces2 else value.noSpaces
 
   private val MostIndentation = 1024 * 1024
 
-  /** Characters by which it is longer when it is indented, about. */
+  /** How many characters indentation adds, approximately. */
   private def indentation(value: Json, depth: Int): Long =
     val inside = value.asArray.orElse(value.asObject.map(_.values)).getOrElse(Iterable.empty)
     inside.iterator.map(it => 2L * depth + 1 + indentation(it, depth + 1)).sum
@@ -64,7 +65,7 @@ object WebResult:
       val sent = body.filter(_ => status.allowsEntity()).getOrElse(HttpEntity.Empty)
       HttpResponse(status, WebHeaders.allowed(headers), sent)
 
-  /** One that ends a request: what comes before the end is the server's. */
+  /** Reads a final status: interim ones are the server's. */
   private def status(json: Json): Either[WebProblem, StatusCode] =
     json.asNumber
       .flatMap(_.toInt)
@@ -98,6 +99,6 @@ object WebResult:
   private def decoded(text: String): Option[ByteString] =
     Try(Base64.getDecoder.decode(text.trim)).toOption.map(ByteString.fromArrayUnsafe)
 
-  /** Older actions send JSON in base64. An object or array never looks like that. */
+  /** Decodes JSON in base64, as older actions send it. An object or array never looks like base64. */
   private def packed(text: String): Option[ByteString] =
     decoded(text).filter(_.headOption.exists(byte => byte == '{' || byte == '['))

@@ -5,17 +5,17 @@ import io.circe.Json
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 
-/** Whom a web action answers. */
+/** Who may call a web action. */
 enum WebAccess:
   case Anyone
 
-  /** Who has credentials of the platform. */
+  /** Callers with credentials of the platform. */
   case Known
 
-  /** Who knows a word. */
+  /** Callers that know a secret. */
   case Secret(word: String)
 
-  /** Nobody, as what its owner asks for cannot be understood. */
+  /** Nobody, as the owner's requirement cannot be understood. */
   case Nobody
 
   override def toString: String = productPrefix
@@ -23,19 +23,19 @@ enum WebAccess:
   /** @param known
     *   whether the caller has shown credentials that open a namespace
     * @param shown
-    *   the values of the header for the word
+    *   the values of the header for the secret
     */
   def problem(known: Boolean, shown: Seq[String]): Option[WebProblem] = this match
     case Anyone => None
     case Known => Option.unless(known)(WebProblem.NeedsCredentials)
     case Secret(word) =>
-      // Of two, another one on the way may have looked at the other.
+      // With two headers, a proxy on the way may have checked the other one.
       val right = shown.sizeIs == 1 && shown.forall(WebAccess.equal(_, word))
       Option.unless(right)(WebProblem.NeedsSecret)
     case Nobody => Some(WebProblem.NeedsSecret)
 
 object WebAccess:
-  /** Where the word stands in a request. */
+  /** The header for the secret. */
   val Header = "x-require-whisk-auth"
 
   def of(annotation: Option[Json]): WebAccess = annotation.fold(Anyone): value =>
@@ -51,12 +51,12 @@ object WebAccess:
   private def equal(one: String, other: String): Boolean =
     MessageDigest.isEqual(one.getBytes(UTF_8), other.getBytes(UTF_8))
 
-/** What an action's annotations say of its being a web action.
+/** The rules that an action's annotations set for it as a web action.
   *
   * @param raw
-  *   it takes query and body as they are
+  *   it receives query and body as they are
   * @param customOptions
-  *   it answers `OPTIONS`, and says itself who may call it from a page of another origin
+  *   it answers `OPTIONS`, and decides itself who may call it from a page of another origin
   * @param finals
   *   parameters that nobody can override
   */

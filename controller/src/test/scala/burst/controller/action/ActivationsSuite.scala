@@ -52,7 +52,7 @@ class ActivationsSuite extends munit.FunSuite:
     def delete(id: FlareId, name: BlobName): Unit = ???
     def flares(): Vector[FlareId] = ???
 
-  test("no output is read for an id alone"):
+  test("listing only the ids reads no output"):
     val activations = Activations(store, MemoryFlareStore(), blobs, JsonPieces(256))
     assertEquals(activations.ids("guest", ActivationFilter(), 10, 0), Vector(flare.id))
     assertEquals(blobs.read.get, 0)

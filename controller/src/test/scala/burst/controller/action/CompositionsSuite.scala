@@ -34,14 +34,14 @@ import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Try
 
-/** Sequences and conductors, with programs that are functions of this test. */
+/** Sequences and conductors whose programs are functions of this test. */
 class CompositionsSuite extends EmbeddedStorage:
   private val kit = ActorTestKit()
   private given ExecutionContext = kit.system.executionContext
   private given Scheduler = kit.system.scheduler
   private val retry = StoreRetry(2.minutes)
 
-  /** What waits for the database; a single one shows what else waits on it. */
+  /** The only thread for blocking database calls, so that anything else that blocks it is noticed. */
   private val stores = Executors.newSingleThreadExecutor()
   override def afterAll(): Unit =
     kit.shutdownTestKit()
@@ -61,7 +61,7 @@ class CompositionsSuite extends EmbeddedStorage:
     val counts = MinuteCounts(() => Timestamp.Epoch)
     def taken: Int = counts.take("guest", 0).fold(_.count, _ => 0)
 
-    /** How many actions cannot be read. */
+    /** How many more reads of an action fail. */
     val failing = AtomicInteger()
     val actions = new Actions:
       def find(caller: Identity, name: ActionName) =
@@ -70,7 +70,7 @@ class CompositionsSuite extends EmbeddedStorage:
         if name.namespace == "secret" then Left(ActionProblem.NotEntitled) else find(name)
       def find(name: ActionName) = known.get(name.qualified).toRight(ActionProblem.NoSuchAction(name))
 
-    /** How many results cannot be read. */
+    /** How many more reads of results fail. */
     val unreadable = AtomicInteger()
     private val results = new ResultReader:
       export storage.flares.attempt
@@ -79,7 +79,7 @@ class CompositionsSuite extends EmbeddedStorage:
           throw StoreException("reading results", RuntimeException("no connection"))
         storage.flares.results(id, from, until)
 
-    /** Before something is read of the bucket. */
+    /** Called before a piece is read from the bucket. */
     @volatile var beforePiece: () => Unit = () => ()
     private val blobs = new FlareBlobStore:
       export storage.blobs.{close as _, piece as _, probe as _, read as _, *}
@@ -89,7 +89,7 @@ class CompositionsSuite extends EmbeddedStorage:
     val activations = Activations(storage.activations, results, blobs, pieces)
     val blocking = Blocking(ExecutionContext.fromExecutor(stores))
 
-    /** Stores a record, or does not. */
+    /** Called to open a record: stores it with its second argument, or does not. */
     @volatile var opening: (OpenRecord, () => Unit) => Unit = (_, store) => store()
     private val opened = new ActivationStore:
       export storage.activations.{open as _, *}
@@ -133,18 +133,18 @@ class CompositionsSuite extends EmbeddedStorage:
       programs = programs.updated(name, run)
       add(name, ActionFields(annotations = JsonObject("conductor" -> true.asJson)), "rust", JsonObject.empty)
 
-    /** Of `/whisk.system/utils`. */
+    /** Adds a built-in action to `/whisk.system/utils`. */
     def builtIn(name: String, parameters: JsonObject = JsonObject.empty)(run: BuiltIn): Unit =
       val own = ActionName(BuiltIns.Namespace, Some("utils"), name)
       val definition = Samples.definition(own.path, BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
       known = known.updated(own.qualified, Action(own, definition, parameters, JsonObject.empty))
       builtIns = builtIns.updated(own.path, run)
 
-    /** The platform's own. */
+    /** Adds the platform's own action of this name. */
     def utils(name: String, parameters: JsonObject = JsonObject.empty): Unit =
       builtIn(name, parameters)(Utils.all("https://burst.example.org")(name))
 
-    /** Asks for it by a key. */
+    /** Begins an action, with an idempotency key if one is given. */
     def begin(action: String, key: Option[String]): Future[Either[InvocationRefusal, Begun]] =
       invocations.begin(
         caller,
@@ -197,7 +197,7 @@ class CompositionsSuite extends EmbeddedStorage:
 
   private def annotation(activation: Activation, name: String) = activation.annotations(name)
 
-  setup("a sequence gives each component the result of the one before, and records all"): s =>
+  setup("a sequence passes each result to the next component and records every activation"): s =>
     s.program("one")(add(1))
     s.program("ten", JsonObject("kept" -> 1.asJson))(input =>
       if input.hcursor.get[Int]("kept") == Right(1) then add(10)(input) else Json.Null
@@ -211,7 +211,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(annotation(whole, "path"), Some("guest/both".asJson))
     val limits = Json.obj(
       "timeout" -> 5000.asJson,
-      "memory" -> 512.asJson, // The most that one of its parts has.
+      "memory" -> 512.asJson, // The largest memory of any of its parts.
       "logs" -> 10.asJson,
       "concurrency" -> 1.asJson
     )
@@ -226,14 +226,14 @@ class CompositionsSuite extends EmbeddedStorage:
       assertEquals(part.head.cause, Some(whole.id))
       assertEquals(annotation(part, "causedBy"), Some("sequence".asJson))
     assertEquals(whole.duration, Some(parts.flatMap(_.duration).reduce(_ + _)))
-    // Each component is a flare, and the sequence none.
+    // Each component is a flare; the sequence is not.
     assertEquals(s.taken, 2)
     assertEquals(s.storage.flares.list(Some("guest"), None, None, 10, 0).size, 2)
     assertEquals(s.storage.flares.find(whole.id), None)
 
-  setup("an error ends a sequence, but not that of its own payload; arrays are passed on"): s =>
+  setup("a component's error ends a sequence, one in the payload does not; arrays are passed on"): s =>
     s.program("fails")(_ => Json.obj("error" -> "enough".asJson))
-    s.program("never")(_ => fail("runs after an error"))
+    s.program("never")(_ => fail("a component ran after an error"))
     s.program("list")(_ => Json.arr(1.asJson, 2.asJson))
     s.program("count")(input => Json.obj("n" -> input.asArray.fold(0)(_.size).asJson))
     s.sequence("ended", "list", "fails", "never")
@@ -244,7 +244,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(whole.logs.size, 2)
     assertEquals(n(s.invoke("counted")), Some(2))
 
-  setup("sequences run within sequences, up to 50 actions, and a circle of them ends"): s =>
+  setup("sequences can be nested, up to 50 actions in all, and a cycle of them ends with an error"): s =>
     s.program("one")(add(1))
     s.sequence("five", Seq.fill(5)("one")*)
     s.sequence("most", Seq.fill(8)("five")*)
@@ -257,7 +257,7 @@ class CompositionsSuite extends EmbeddedStorage:
     s.sequence("about", "round")
     assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)
 
-  setup("what the controller runs itself is recorded as any other"): s =>
+  setup("an action that the controller runs itself is recorded like any other"): s =>
     s.utils("echo")
     s.program("one")(add(1))
     s.addSequence("echoed", "/whisk.system/utils/echo", "/guest/one")
@@ -265,10 +265,10 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(n(whole), Some(2))
     assertEquals(whole.logs.map(s.stored).map(_.name), Vector("echo", "one"))
 
-  setup("a result of what the controller runs itself that is too large is an application error"): s =>
+  setup("an oversized result of an action that the controller runs is an application error"): s =>
     s.utils("split")
     s.utils("smash", JsonObject("$fieldName" -> "payload".asJson))
-    // Each pair makes three of its payload.
+    // Each pair triples its payload.
     val parts = Vector.fill(7)(Vector("split", "smash").map(name => s"/whisk.system/utils/$name")).flatten
     s.addSequence("grows", parts*)
     val whole = s.invoke("grows", Json.obj("payload" -> ("a\n" * 1000).asJson))
@@ -278,7 +278,7 @@ class CompositionsSuite extends EmbeddedStorage:
     val results = whole.logs.map(s.stored).map(_.result.noSpaces.length)
     assert(results.size < parts.size && results.forall(_ <= RunResult.MostBytes), results)
 
-  setup("a part's input that is too large ends the whole; it may name final parameters"): s =>
+  setup("a component's oversized input ends the composition; inputs may set final parameters"): s =>
     val large = "x" * 700_000
     s.conductor("swells"): _ =>
       Json.obj("action" -> "one".asJson, "state" -> Json.obj("kept" -> large.asJson))
@@ -300,7 +300,7 @@ class CompositionsSuite extends EmbeddedStorage:
     s.sequence("names", "fixed", "fixed")
     assertEquals(n(s.invoke("names", Json.obj("n" -> 5.asJson))), Some(7))
 
-  setup("an invocation that has its payload as text is given that"): s =>
+  setup("an invocation with its payload as text passes that text to the action"): s =>
     s.program("one")(add(1))
     val text = Some(JsonText("""{"n":3}"""))
     val call = Invocation(caller, s.known("/guest/one"), Json.obj(), Origin("transaction"), text = text)
@@ -308,11 +308,11 @@ class CompositionsSuite extends EmbeddedStorage:
       case Right(Invoked.Ended(activation)) => assertEquals(n(activation), Some(4))
       case other => fail(s"did not end: $other")
 
-  setup("a component that is not there, or not to be had, ends a sequence"): s =>
+  setup("a component that does not exist ends a sequence"): s =>
     s.sequence("lost", "ghost")
     assert(s.invoke("lost").result.noSpaces.contains("does not exist"))
 
-  setup("a conductor says what comes next, and keeps a state"): s =>
+  setup("a conductor decides which action comes next, and keeps its state"): s =>
     s.program("one")(add(1))
     s.conductor("thrice"): input =>
       val round = input.hcursor.get[Int]("round").getOrElse(0)
@@ -331,13 +331,13 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(whole.logs.size, 7)
     assertEquals(whole.logs.map(s.stored).map(_.name).toSet, Set("one", "thrice"))
 
-  setup("a conductor without an action returns its result; what is no object is boxed"): s =>
+  setup("a conductor that names no action returns its result, boxed if it is not an object"): s =>
     s.conductor("plain")(_ => Json.obj("n" -> 1.asJson))
     assertEquals(s.invoke("plain").result, Json.obj("n" -> 1.asJson))
     s.conductor("boxed")(_ => Json.obj("params" -> 5.asJson))
     assertEquals(s.invoke("boxed").result, Json.obj("value" -> 5.asJson))
 
-  setup("conductors' states that wait have a bound together, and are given back"): s =>
+  setup("the waiting states of conductors share a memory limit, and their memory is given back"): s =>
     s.stateMemory = 4 * RunResult.MostBytes
     val large = Json.obj("kept" -> ("x" * 700_000).asJson)
     s.program("one")(add(1))
@@ -353,7 +353,7 @@ class CompositionsSuite extends EmbeddedStorage:
       val told = s.invoke("outer").result.hcursor.get[String]("told")
       assertEquals(told, Right(StateBudget.ofNamespace(RunResult.MostBytes)))
 
-  setup("faults come back to the conductor"): s =>
+  setup("a conductor gets an error if the action it names is missing, forbidden or malformed"): s =>
     def asking(action: Json) = s.conductor("asks"): input =>
       if input.asObject.exists(_.contains("error")) then
         Json.obj("params" -> Json.obj("told" -> input.hcursor.downField("error").focus.getOrElse(Json.Null)))
@@ -371,7 +371,7 @@ class CompositionsSuite extends EmbeddedStorage:
     )
     assertEquals(told(7.asJson), "Failed to parse action name from json value 7 during composition.")
 
-  setup("a conductor that never ends is ended"): s =>
+  setup("a conductor that never finishes is stopped after 50 actions"): s =>
     s.program("one")(add(1))
     s.conductor("endless")(_ => Json.obj("action" -> "one".asJson))
     val whole = s.invoke("endless")
@@ -380,7 +380,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assertEquals(s.service.requests.values.count(_.definition.name == "one"), 50)
     assertEquals(s.service.requests.values.count(_.definition.name == "endless"), 101)
 
-  setup("a component that cannot be read for a moment, or whose result cannot, is read again"): s =>
+  setup("a failed read of a component or of its result is retried"): s =>
     s.program("one")(add(1))
     s.sequence("two", "one", "one")
     for unread <- Vector(s.failing, s.unreadable) do
@@ -389,7 +389,7 @@ class CompositionsSuite extends EmbeddedStorage:
       assertEquals((whole.status, n(whole)), (ActivationStatus.Success, Some(2)))
       assertEquals(unread.get, 0)
 
-  setup("a sequence whose controller dies is recorded as failed by another"): s =>
+  setup("a sequence whose controller dies is recorded as failed by another controller"): s =>
     s.program("one")(add(1))
     s.sequence("left", "one")
     // Its component never ends.
@@ -399,7 +399,7 @@ class CompositionsSuite extends EmbeddedStorage:
       case Right(Invoked.Running(id)) => id
       case other => fail(s"$other")
     assertEquals(s.activations.find("guest", id), None)
-    // It is not heard of again.
+    // Its lease has expired: the controller is not heard from again.
     s.storage.activations.renew(Vector(id), -1.second)
     var second = 0
     object database extends ActivationStore:
@@ -414,7 +414,8 @@ class CompositionsSuite extends EmbeddedStorage:
       second = now
       val _ = Try(other.round())
     def isLeftAlone(): Unit = assertEquals(s.activations.find("guest", id), None)
-    // This one has just begun, and then the database was away: its controller is given the time to say that it lives.
+    // The other controller has just started, and then the database was away: the record's controller gets
+    // time to renew its lease.
     rounds(40 to 65 by 5)
     isLeftAlone()
     rounds(70 to 135 by 5)
@@ -425,7 +426,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assert(record.result.bytes.utf8String.contains("invoke it again"))
     assert(record.head.end.isDefined)
 
-  setup("leases go by the database's clock: one whose own is behind loses nothing, and has the last word"):
+  setup("leases follow the database's clock, so a controller whose clock is behind still ends its record"):
     s =>
       var second = 0L
       def at(offset: Long) = () => Timestamp.now() + (second + offset).seconds
@@ -440,7 +441,7 @@ class CompositionsSuite extends EmbeddedStorage:
         second = now
         other.round()
       assertEquals(s.activations.find("guest", left.id), None)
-      // It was not heard of for longer than it should, and lives.
+      // Its lease has lapsed, although its controller is alive.
       s.storage.activations.renew(Vector(left.id), -1.second)
       other.round()
       assertEquals(s.activations.find("guest", left.id).map(_.status), Some(ActivationStatus.InternalError))
@@ -458,7 +459,7 @@ class CompositionsSuite extends EmbeddedStorage:
   private def noConnection() =
     throw StoreException("storing an activation", RuntimeException("no connection"))
 
-  setup("what was stored though its caller was told that it was not runs, where it has a key"): s =>
+  setup("an invocation that was stored although an error was reported runs if it has a key"): s =>
     s.program("one")(add(1))
     s.sequence("whole", "one")
     s.builtIn("echo")(_ => Future.successful(Json.obj("n" -> 1.asJson)))
@@ -480,12 +481,12 @@ class CompositionsSuite extends EmbeddedStorage:
         Some((ActivationStatus.Success, Some(1)))
       )
 
-  setup("what was stored though its caller was told that it was not does not run without a key"): s =>
-    s.program("one")(_ => fail("runs"))
+  setup("an invocation that was stored although an error was reported does not run without a key"): s =>
+    s.program("one")(_ => fail("the component ran"))
     s.sequence("whole", "one")
     def isTold() = intercept[StoreException](Await.result(s.begin("/guest/whole", None), 60.seconds))
     var stored = Vector.empty[FlareId]
-    // One is, and one is not.
+    // One record is stored, and one is not.
     s.opening = (record, store) =>
       if stored.isEmpty then store()
       stored = stored :+ record.id
@@ -498,7 +499,7 @@ class CompositionsSuite extends EmbeddedStorage:
     assert(there.exists(_.result.bytes.utf8String.contains("did not run")), there)
     assertEquals(gone, None)
 
-  setup("a step that the controller itself runs begins though the store fails for a moment"): s =>
+  setup("a step that the controller runs itself begins even if the store fails for a moment"): s =>
     s.builtIn("echo")(call => Future.successful(call.payload))
     s.addSequence("echoed", "/whisk.system/utils/echo")
     val left = AtomicInteger(2)
@@ -507,14 +508,14 @@ class CompositionsSuite extends EmbeddedStorage:
       store()
     assertEquals(n(s.invoke("echoed", Json.obj("n" -> 1.asJson))), Some(1))
 
-  setup("what fails of the platform in what it runs itself is an internal error"): s =>
+  setup("a platform failure in an action that the controller runs itself is an internal error"): s =>
     s.builtIn("fails")(_ =>
       Future.failed(StoreException("storing an alarm", RuntimeException("no connection")))
     )
     s.addSequence("failing", "/whisk.system/utils/fails")
     assertEquals(s.invoke("failing").status, ActivationStatus.InternalError)
 
-  setup("a result that comes slowly from a bucket keeps no work of the database waiting"): s =>
+  setup("a result that a bucket delivers slowly does not block work on the database"): s =>
     s.program("large")(_ => Json.obj())
     s.service.program = None
     s.service.outputs = Vector(WorkerResult(0, Some(Output.OutOfLine(40000)), None))
@@ -525,7 +526,7 @@ class CompositionsSuite extends EmbeddedStorage:
     try
       val begun = Await.result(s.begin("/guest/large", None), 60.seconds).fold(no => fail(s"$no"), identity)
       val first = begun.ended(2.minutes)
-      // Once it has ended, as whoever asks again by a key.
+      // Asked for after the end, as by a request that is repeated with its key.
       kit.createTestProbe[Any]().awaitAssert(assert(s.storage.activations.find("guest", begun.id).isDefined))
       val second = s.invocations.begun(caller, begun.id).ended(2.minutes)
       assert(asked.await(60, TimeUnit.SECONDS))
@@ -534,7 +535,7 @@ class CompositionsSuite extends EmbeddedStorage:
       for ended <- Vector(first, second) do assert(Await.result(ended, 60.seconds).isDefined)
     finally answers.countDown()
 
-  setup("a controller that stops waits for its sequences, and records as failed what goes on then"): s =>
+  setup("a stopping controller waits for its sequences, and records those still running as failed"): s =>
     given ActorSystem[?] = kit.system
     s.program("one")(add(1))
     s.sequence("short", "one")
@@ -550,13 +551,13 @@ class CompositionsSuite extends EmbeddedStorage:
     assert(!s.records.idle(1.minute).isCompleted)
     Await.result(s.records.idle(200.millis), 30.seconds)
     Await.result(stop(), 30.seconds)
-    // A stop waits for that for a moment only.
+    // A stop waits for the record to be stored, but only for a moment.
     kit.createTestProbe[Any]().awaitAssert(assert(s.activations.find("guest", id).isDefined))
     val record = s.activations.find("guest", id).getOrElse(fail("no record"))
     assertEquals(record.status, ActivationStatus.InternalError)
     assert(record.head.end.exists(_ >= record.head.start), record.head)
 
-  setup("a controller stops though the store is away, or says nothing"): s =>
+  setup("a controller stops even if the store is unreachable or never answers"): s =>
     given ActorSystem[?] = kit.system
     val isBack = CountDownLatch(1)
     def store(away: () => Unit) = new ActivationStore:
@@ -571,13 +572,13 @@ class CompositionsSuite extends EmbeddedStorage:
         Await.result(records.start()(), 60.seconds)
     finally isBack.countDown()
 
-  setup("what was no flare is recorded as it was told"): s =>
+  setup("an activation that was no flare is recorded unchanged"): s =>
     val ding = head("ding").copy(annotations = JsonObject("path" -> "guest/ding".asJson))
     val fired = Activation(ding, Json.obj("a" -> 1.asJson), Vector("""{"rule":"guest/r"}"""))
     Await.result(s.invocations.record(fired), 60.seconds)
     assertEquals(s.stored(fired.id.value), fired)
 
-  setup("a sequence begins only if its caller may invoke all that it would run"): s =>
+  setup("a sequence begins only if its caller may invoke every action that it would run"): s =>
     s.program("one")(add(1))
     s.addSequence("closed", "/guest/one", "/secret/p/own")
     s.addSequence("nests", "/guest/ghost", "/guest/closed")

@@ -3,7 +3,7 @@ package burst.controller.action
 class StateBudgetSuite extends munit.FunSuite:
   private val mega = 1024L * 1024
 
-  test("a namespace has a quarter, others have the rest, and what is given back is there again"):
+  test("a namespace gets a quarter, others the rest, and what is given back is available again"):
     val budget = StateBudget(8 * mega)
     assertEquals(budget.take("a", 2 * mega), None)
     assertEquals(budget.take("a", 1).map(_.status), Some(ActivationStatus.ApplicationError))
@@ -14,5 +14,5 @@ class StateBudgetSuite extends munit.FunSuite:
     assertEquals(budget.take("e", mega), None)
     assertEquals(budget.take("a", mega), None)
 
-  test("one state has room in any case"):
+  test("a single state always fits"):
     assertEquals(StateBudget(mega).take("a", RunResult.MostBytes), None)

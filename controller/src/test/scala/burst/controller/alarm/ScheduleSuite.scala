@@ -29,7 +29,7 @@ class ScheduleSuite extends munit.FunSuite:
     )
     assertEquals(times("  0 9  8 * * ", "2030-01-01T00:00:00Z", count = 1), Vector("2030-01-08T09:00:00Z"))
 
-  test("names, ranges, steps, lists, and 7 as well as 0 for Sunday"):
+  test("names, ranges, steps and lists are accepted, and Sunday is 0 or 7"):
     // The first of January 2030 is a Tuesday.
     assertEquals(times("0 0 * * SUN", "2030-01-01T00:00:00Z", count = 1), Vector("2030-01-06T00:00:00Z"))
     Vector("0", "7").foreach: sunday =>
@@ -43,20 +43,20 @@ class ScheduleSuite extends munit.FunSuite:
       Vector("2030-01-07T08:15:00Z", "2030-01-07T08:45:00Z", "2030-01-07T09:15:00Z")
     )
 
-  test("of two days that are said either counts, as with crontab"):
+  test("if both a day of the month and a weekday are given, either one matches, as with crontab"):
     assertEquals(
       times("0 0 10 * MON", "2030-01-01T00:00:00Z"),
       Vector("2030-01-07T00:00:00Z", "2030-01-10T00:00:00Z", "2030-01-14T00:00:00Z")
     )
 
-  test("it goes by the clocks of its zone, also when they change"):
+  test("a schedule follows its zone's clocks, even when they change"):
     val berlin = ZoneId.of("Europe/Berlin")
     assertEquals(
       times("0 9 * * *", "2030-03-30T00:00:00Z", berlin),
       Vector("2030-03-30T08:00:00Z", "2030-03-31T07:00:00Z", "2030-04-01T07:00:00Z")
     )
 
-  test("what is no such expression is refused, and one that never comes does not hang"):
+  test("an invalid cron expression is refused, and one that never matches does not hang"):
     Vector(
       "",
       "* * * *",
@@ -78,14 +78,14 @@ class ScheduleSuite extends munit.FunSuite:
     assertEquals(times("0 0 31 2 *", "2030-01-01T00:00:00Z"), Vector.empty)
     assertEquals(times("0 0 29 2 *", "2030-01-01T00:00:00Z", count = 1), Vector("2032-02-29T00:00:00Z"))
 
-  test("an interval keeps to its own times, however late somebody asks"):
+  test("an interval keeps to its own times, however late it is asked"):
     val every = Schedule(Times.Every(Duration.ofMinutes(10), at("2030-01-01T00:05:00Z")))
     def next(from: String) = every.after(at(from)).map(_.toString)
     assertEquals(next("2029-01-01T00:00:00Z"), Some("2030-01-01T00:05:00Z"))
     assertEquals(next("2030-01-01T00:05:00Z"), Some("2030-01-01T00:15:00Z"))
     assertEquals(next("2030-01-01T07:16:00Z"), Some("2030-01-01T07:25:00Z"))
 
-  test("nothing comes before the start, which counts itself, or after the stop"):
+  test("no time lies before the start or after the stop, and both are included"):
     val minutely = Times.Cron(cron("* * * * *"), ZoneOffset.UTC)
     val schedule = Schedule(minutely, Some(at("2030-01-01T00:10:00Z")), Some(at("2030-01-01T00:11:00Z")))
     def next(from: String) = schedule.after(at(from)).map(_.toString)
@@ -93,7 +93,7 @@ class ScheduleSuite extends munit.FunSuite:
     assertEquals(next("2030-01-01T00:10:00Z"), Some("2030-01-01T00:11:00Z"))
     assertEquals(next("2030-01-01T00:11:00Z"), None)
 
-  test("an alarm that was missed fires once, and ends with its number or its last time"):
+  test("a missed alarm fires once, and an alarm ends after its maximum number or its last time"):
     val start = at("2030-01-01T00:00:00Z")
     val schedule = Schedule(Times.Every(Duration.ofMinutes(1), start))
     val alarm = Alarm("guest", "t", schedule, JsonObject.empty, Some(start), Some(2), None, start)

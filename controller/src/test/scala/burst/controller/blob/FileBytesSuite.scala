@@ -19,7 +19,7 @@ class FileBytesSuite extends munit.FunSuite:
       .map(_.getMemoryUsed)
       .sum
 
-  file.test("what is written is read, as far as there is any"): file =>
+  file.test("written bytes are read back, up to the end of the file"): file =>
     val bytes = Random(1).nextBytes(200_000)
     Using.resource(FileChannel.open(file, WRITE))(FileBytes.write(_, ByteBuffer.wrap(bytes)))
     assertEquals(FileBytes.readAll(file).toVector, bytes.toVector)
@@ -28,7 +28,7 @@ class FileBytesSuite extends munit.FunSuite:
     assertEquals(FileBytes.read(file, 300_000, 10).length, 0)
     assertEquals(FileBytes.read(file, -5, 3).toVector, bytes.take(3).toVector)
 
-  file.test("much takes no more memory outside the heap than little"): file =>
+  file.test("a large transfer takes no more memory outside the heap than a small one"): file =>
     val before = outsideTheHeap()
     Using.resource(FileChannel.open(file, WRITE))(FileBytes.write(_, ByteBuffer.allocate(64 << 20)))
     assertEquals(FileBytes.readAll(file).length, 64 << 20)

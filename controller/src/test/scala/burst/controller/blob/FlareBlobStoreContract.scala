@@ -18,7 +18,7 @@ import software.amazon.awssdk.core.sync.RequestBody
 abstract class FlareBlobStoreContract extends munit.FunSuite:
   override def munitTimeout = 2.minutes
 
-  /** An empty one. */
+  /** Opens an empty store. */
   protected def open(directory: Path): FlareBlobStore
 
   private given system: ActorSystem = ActorSystem("blobs")
@@ -53,7 +53,7 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
     assertEquals(read(store, two, output(0)).utf8String, "other")
     assertEquals(store.flares().toSet, Set(one, two))
 
-  fixture.test("storing again what is there is nothing, and what never was is an error"):
+  fixture.test("storing a blob again has no effect, and storing a missing file is an error"):
     (store, directory) =>
       val id = FlareId.random()
       val spooled = file(directory, ByteString("once"))
@@ -63,7 +63,7 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
       assertEquals(read(store, id, output(0)).utf8String, "once")
       intercept[NoSuchFileException](store.put(id, output(1), spooled))
 
-  fixture.test("a flare's outputs go together, and reading what is gone fails"): (store, directory) =>
+  fixture.test("a flare's outputs are deleted together and are then unreadable"): (store, directory) =>
     val (one, two) = (FlareId.random(), FlareId.random())
     for id <- Vector(one, two); worker <- 0 to 2 do
       store.put(id, output(worker), file(directory, ByteString("x")))
@@ -73,7 +73,7 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
     assert(Try(read(store, one, output(0))).isFailure)
     assertEquals(read(store, two, output(2)).utf8String, "x")
 
-  fixture.test("one is replaced, taken whole, and deleted by itself or with all but those to keep"):
+  fixture.test("a blob can be replaced, read whole, and deleted alone or with all but some"):
     (store, directory) =>
       val id = FlareId.random()
       store.put(id, BlobName.Inputs, file(directory, ByteString("before")))
@@ -89,10 +89,10 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
       store.delete(id)
       assertEquals(store.flares(), Vector.empty)
 
-  fixture.test("one that can be reached says so by saying nothing"): (store, _) =>
+  fixture.test("probing a store that can be reached succeeds"): (store, _) =>
     store.probe()
 
-  fixture.test("what is not taken is not read, and one that fills its last piece ends"): (store, directory) =>
+  fixture.test("a piece is read only on demand, and a blob of whole pieces ends"): (store, directory) =>
     val id = FlareId.random()
     val long = ByteString(Array.tabulate[Byte](2 << 20)(i => (i * 31).toByte))
     store.put(id, output(0), file(directory, long))
@@ -121,7 +121,7 @@ class DirectoryFlareBlobStoreSuite extends FlareBlobStoreContract:
     for id <- Vector(one, two) do
       Files.createDirectories(former.resolve(id.value))
       Files.writeString(former.resolve(id.value).resolve("7"), id.value)
-    // It was interrupted the last time.
+    // The previous takeover was interrupted.
     Files.createDirectories(root.resolve("flares").resolve(two.value))
     for _ <- 1 to 2 do
       val store = DirectoryFlareBlobStore.open(root.resolve("flares"))
@@ -129,14 +129,14 @@ class DirectoryFlareBlobStoreSuite extends FlareBlobStoreContract:
       for id <- Vector(one, two) do assertEquals(store.load(id, output(7)).utf8String, id.value)
     assert(!Files.exists(former))
 
-  directory.test("a directory that is gone is noticed"): root =>
+  directory.test("a missing directory is noticed"): root =>
     val flares = root.resolve("flares")
     val store = open(flares)
     store.probe()
     Files.delete(flares)
     val _ = intercept[IOException](store.probe())
 
-  directory.test("what comes from another file system is stored, too"): root =>
+  directory.test("a file from another file system is stored, too"): root =>
     val elsewhere = Path.of("/dev/shm")
     assume(Files.isWritable(elsewhere) && Files.getFileStore(elsewhere) != Files.getFileStore(root))
     val spooled = Files.writeString(Files.createTempFile(elsewhere, "burst-spooled", ""), "far")
@@ -165,7 +165,7 @@ class S3FlareBlobStoreSuite extends FlareBlobStoreContract:
     assertEquals(bucket.present(bucket.client.headObject(_.bucket(bucket.name).key(former))), None)
     bucket.close()
 
-  test("what is not Burst's stays where it is when outputs are taken over"):
+  test("objects that are not Burst's stay in place when outputs are taken over"):
     val bucket = S3Bucket.open(fresh)
     val former = s"${bucket.settings.prefix}outputs/"
     val own = s"$former${FlareId.random().value}/"

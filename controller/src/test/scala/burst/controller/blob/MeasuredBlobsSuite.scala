@@ -9,7 +9,7 @@ import munit.FunSuite
 import org.apache.pekko.util.ByteString
 
 class MeasuredBlobsSuite extends FunSuite:
-  /** A directory in which the disk may fail. */
+  /** A directory whose disk fails. */
   private object broken extends FlareBlobStore:
     private val store = DirectoryFlareBlobStore.open(Files.createTempDirectory("burst-measured"))
     export store.{load as _, piece as _, put as _, read as _, *}
@@ -18,7 +18,7 @@ class MeasuredBlobsSuite extends FunSuite:
       store.piece(id, name, from, length)
     def load(id: FlareId, name: BlobName): ByteString = store.load(id, name)
 
-  test("calls are counted with their failures; what is not there is none"):
+  test("calls are counted with their failures; a missing blob is not a failure"):
     val registry = MetricsRegistry()
     val store = MeasuredFlareBlobStore(broken, BlobMetrics(registry))
     val id = FlareId.random()

@@ -13,12 +13,12 @@ abstract class PackageStoreContract extends munit.FunSuite:
 
   protected val copy: PackageCopy = PackageCopy.fresh(PackageId.of(bytes))
 
-  store.test("what is not there has no size and no bytes, and deleting it is nothing"): s =>
+  store.test("a missing package has no size and no bytes, and deleting it has no effect"): s =>
     assertEquals(s.size(copy), None)
     assertEquals(s.read(copy, 0, 10), None)
     s.delete(copy)
 
-  store.test("a package is read in parts, and beyond its end there is nothing"): s =>
+  store.test("a package is read in parts, and reads beyond its end are empty"): s =>
     s.put(copy, bytes)
     assertEquals(s.size(copy), Some(1000L))
     assertEquals(s.read(copy, 0, 400).get.toSeq ++ s.read(copy, 400, 4000).get.toSeq, bytes.toSeq)
@@ -26,7 +26,7 @@ abstract class PackageStoreContract extends munit.FunSuite:
     assertEquals(s.read(copy, Long.MaxValue, 10).map(_.length), Some(0))
     assertEquals(s.read(copy, -1, -1).map(_.length), Some(0))
 
-  store.test("copies of the same content are apart, also from what an earlier version stored"): s =>
+  store.test("copies of the same content are separate, also from those of an earlier version"): s =>
     val others = Vector(PackageCopy.fresh(copy.id), PackageCopy(copy.id, ""))
     (copy +: others).foreach(s.put(_, bytes))
     assertEquals(s.copies().toSet, (copy +: others).toSet)
@@ -52,7 +52,7 @@ class DirectoryPackageStoreSuite extends PackageStoreContract:
   private def delete(root: Path): Unit =
     Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
-  directory.test("a start removes what a crash left half-written"): root =>
+  directory.test("opening a store removes what a crash left half-written"): root =>
     val first = DirectoryPackageStore.open(root)
     first.put(copy, bytes)
     Files.write(root.resolve("incoming-x"), Array[Byte](1))
@@ -60,7 +60,7 @@ class DirectoryPackageStoreSuite extends PackageStoreContract:
     assert(!Files.exists(root.resolve("incoming-x")))
     assertEquals(second.copies(), Vector(copy))
 
-  directory.test("on a disk that is full nothing is taken for stored, and nothing of it is left"): root =>
+  directory.test("on a full disk nothing counts as stored, and nothing is left behind"): root =>
     val store = DirectoryPackageStore.open(root)
     FileSizeLimit.during(500)(intercept[BlobStoreException](store.put(copy, bytes)))
     assertEquals(store.copies(), Vector.empty)

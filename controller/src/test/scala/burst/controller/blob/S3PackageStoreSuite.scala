@@ -7,14 +7,14 @@ import scala.concurrent.duration.DurationInt
 class S3PackageStoreSuite extends PackageStoreContract:
   override def munitTimeout = 2.minutes
 
-  /** Each in a folder of its own, beside objects that are no packages. */
+  /** Settings with a fresh folder each time, in the bucket that other stores use too. */
   private def settings(): S3Settings =
     S3Server.shared.settings.copy(prefix = s"packages/${java.util.UUID.randomUUID}/")
 
   lazy val store: FunFixture[PackageStore] =
     FunFixture(_ => S3PackageStore(S3Bucket.open(settings())), _.close())
 
-  test("controllers share packages, and other folders and names are none of theirs"):
+  test("controllers share packages and ignore other folders"):
     val shared = settings()
     val one = S3PackageStore(S3Bucket.open(shared))
     val two = S3PackageStore(S3Bucket.open(shared))
@@ -32,7 +32,7 @@ class S3PackageStoreSuite extends PackageStoreContract:
       assertEquals(one.size(copy), None)
     finally Vector(one, two, elsewhere).foreach(_.close())
 
-  test("what cannot be opened is told with its address and without the key"):
+  test("a bucket that cannot be opened is reported by its name and without the key"):
     val closed = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
     val port = closed.getLocalPort
     closed.close()
@@ -47,9 +47,9 @@ class S3PackageStoreSuite extends PackageStoreContract:
       assert(!failure.getMessage.contains("wrong-secret"), failure.getMessage)
       assert(!settings.toString.contains("wrong-secret"))
 
-  test("a server that died makes calls fail by their deadline, and nothing is taken for stored"):
+  test("calls to a dead server fail by their deadline, and nothing counts as stored"):
     val server = S3Server.fresh()
-    // Enough for what is done before it dies, also on a busy machine.
+    // Long enough for the calls before the server dies, even on a busy machine.
     val store = S3PackageStore(S3Bucket.open(server.settings.copy(timeout = 20.seconds)))
     try
       val bytes = Array[Byte](1, 2, 3)

@@ -20,7 +20,7 @@ object S3Server:
     val line = Option(BufferedReader(InputStreamReader(process.getInputStream)).readLine())
     S3Server(process, settings(URI(line.getOrElse(munit.Assertions.fail("the S3 server did not start")))))
 
-  /** From `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=…`. */
+  /** Parses `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=…`. */
   private def settings(address: URI): S3Settings =
     val parameters = address.getQuery.split('&').map(_.split("=", 2)).map(p => p(0) -> p(1)).toMap
     val Array(key, secret) = address.getUserInfo.split(":", 2): @unchecked

@@ -31,10 +31,10 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
         30.seconds
       )
 
-    /** Of fields that are named twice the last. */
+    /** Parses a payload; of a field that occurs twice, the last one counts. */
     private def lastOf(payload: String): Json = parser.parse(payload).fold(throw _, identity)
 
-    def alarm: Alarm = storage.alarms.find("guest", "t").getOrElse(fail("there is none"))
+    def alarm: Alarm = storage.alarms.find("guest", "t").getOrElse(fail("the alarm is missing"))
 
   private val success = Json.obj("status" -> Json.fromString("success"))
 
@@ -46,7 +46,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
     val error = result.hcursor.get[String]("error").getOrElse(fail(result.noSpaces))
     assert(error.contains(words), error)
 
-  storage.test("a cron alarm is due by its zone, between its dates, with its payload and number"): s =>
+  storage.test("a cron alarm follows its time zone and dates, and keeps its payload and maximum number"): s =>
     val feeds = withTrigger(s)
     val created = feeds(
       "alarm",
@@ -65,7 +65,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(read.downField("status").get[Boolean]("active"), Right(true))
     fails(feeds("alarm", "CREATE", ""","cron":"* * * * *""""), "already")
 
-  storage.test("an update changes what it says, and nothing else"): s =>
+  storage.test("an update changes only the fields it names"): s =>
     val feeds = withTrigger(s)
     feeds("alarm", "CREATE", ""","cron":"0 9 * * *","timezone":"Europe/Berlin","trigger_payload":"text"""")
     assertEquals(feeds("alarm", "UPDATE", ""","cron":"0 10 * * *""""), success)
@@ -75,7 +75,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(feeds.alarm.due, Some(Instant.parse("2030-01-01T09:00:00Z")))
     fails(feeds("alarm", "UPDATE", trigger = "/_/none"), "no alarm")
 
-  storage.test("an interval begins soon, or when it is told"): s =>
+  storage.test("an interval begins soon, or at its start date"): s =>
     val feeds = withTrigger(s)
     assertEquals(feeds("interval", "CREATE", ""","minutes":"2""""), success)
     assertEquals(feeds.alarm.due, Some(begin.plusSeconds(30)))
@@ -89,7 +89,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
       Some(begin.plus(Duration.ofMinutes(65)))
     )
 
-  storage.test("a pause stops it, and its end goes on with the next time"): s =>
+  storage.test("a paused alarm is not due, and resumes at its next time"): s =>
     val feeds = withTrigger(s)
     feeds("interval", "CREATE", ""","minutes":10,"startDate":"2030-01-01T00:10:00Z"""")
     assertEquals(feeds("interval", "PAUSE"), success)
@@ -99,7 +99,7 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(feeds("interval", "UNPAUSE"), success)
     assertEquals(feeds.alarm.due, Some(Instant.parse("2030-01-01T05:10:00Z")))
 
-  storage.test("once has a date, by either name, and what goes afterwards"): s =>
+  storage.test("a one-time alarm takes a date, under either name, and what to delete afterwards"): s =>
     val feeds = withTrigger(s)
     fails(feeds("once", "CREATE"), "date")
     assertEquals(feeds("once", "CREATE", ""","fireDate":"2030-02-01","deleteAfterFire":"rules""""), success)
@@ -109,14 +109,14 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(feeds("once", "UPDATE", ""","date":"2030-03-01","deleteAfterFire":false"""), success)
     assertEquals(feeds.alarm.due, Some(Instant.parse("2030-03-01T00:00:00Z")))
 
-  storage.test("a delete is done also when there is none any more"): s =>
+  storage.test("deleting an alarm again succeeds"): s =>
     val feeds = withTrigger(s)
     feeds("alarm", "CREATE", ""","cron":"* * * * *"""")
     assertEquals(feeds("alarm", "DELETE"), success)
     assertEquals(feeds("alarm", "DELETE"), success)
     assertEquals(s.alarms.find("guest", "t"), None)
 
-  storage.test("what cannot be is told by the parameter's name, and nothing is stored"): s =>
+  storage.test("an invalid parameter is refused by name, and nothing is stored"): s =>
     val feeds = withTrigger(s)
     fails(feeds("alarm", "CREATE"), "cron")
     Vector(

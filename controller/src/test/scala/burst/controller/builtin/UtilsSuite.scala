@@ -28,7 +28,7 @@ class UtilsSuite extends munit.FunSuite:
     val error = run(name, payload).hcursor.get[String]("error").getOrElse("")
     assert(error.contains(words), error)
 
-  test("echo gives what it got, an array too"):
+  test("echo returns what it received, arrays included"):
     gives("echo", """{"payload":"a","b":[1]}""", """{"payload":"a","b":[1]}""")
     gives("echo", "{}", "{}")
     gives("echo", "[1,2]", "[1,2]")
@@ -39,18 +39,18 @@ class UtilsSuite extends munit.FunSuite:
     fails("cat", """{"lines":7}""", "lines")
     fails("cat", "[1]", "object")
 
-  test("sort goes by text, as JavaScript does"):
+  test("sort compares elements as text, as JavaScript does"):
     gives("sort", """{"lines":["b","a","B"]}""", """{"lines":["B","a","b"],"length":3}""")
     gives("sort", """{"lines":[4,2,30]}""", """{"lines":[2,30,4],"length":3}""")
 
-  test("head takes the first, one unless it is told"):
+  test("head returns the first elements, one by default"):
     gives("head", """{"lines":[4,2,3],"num":2}""", """{"lines":[4,2],"num":2}""")
     gives("head", """{"lines":[4,2,3]}""", """{"lines":[4],"num":1}""")
     gives("head", """{"lines":[4,2,3],"num":-1}""", """{"lines":[4,2],"num":-1}""")
     gives("head", """{"num":9}""", """{"lines":[],"num":9}""")
     fails("head", """{"lines":[1],"num":"x"}""", "num")
 
-  test("split is by a literal separator, or at the ends of lines"):
+  test("split uses a literal separator, or line ends by default"):
     gives(
       "split",
       """{"payload":"one,two,three","separator":","}""",
@@ -61,7 +61,7 @@ class UtilsSuite extends munit.FunSuite:
     gives("split", """{"payload":12,"separator":"1"}""", """{"lines":["","2"],"payload":12}""")
     fails("split", "{}", "payload")
 
-  test("split stops where its result is too large in any case"):
+  test("split stops as soon as its result is certainly too large"):
     val lines = run(
       "split",
       s"""{"payload":"${"," * (1 << 20)}","separator":","}"""
@@ -73,11 +73,11 @@ class UtilsSuite extends munit.FunSuite:
     gives("smash", """{"a":1,"b":{"c":2},"$fieldName":"p"}""", """{"p":{"a":1,"b":{"c":2}}}""")
     fails("smash", """{"a":1}""", "$fieldName")
 
-  test("date and namespace say when and who"):
+  test("date returns the time, and namespace the caller's namespace"):
     gives("date", "{}", """{"date":"2030-01-01T00:00:00.123Z"}""")
     gives("namespace", "{}", """{"namespace":"guest"}""")
 
-  test("hosturl says where an action or a trigger is called"):
+  test("hosturl returns the URL of an action or a trigger"):
     def url(payload: String, url: String) =
       gives("hosturl", payload, s"""{"url":"https://burst.example.org$url"}""")
     url("{}", "/api/v1/namespaces/guest/actions")

@@ -14,10 +14,10 @@ import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
-/** The scheduler's side as configured, upon the embedded stores, across a restart. */
+/** The scheduler as configured, on the embedded stores, across a restart. */
 class ActorSchedulingSuite extends FunSuite:
   override def munitTimeout = 3.minutes
-  // Lazily, as suites are made more often than run.
+  // Lazy, as suites are created more often than run.
   private lazy val directory = Files.createTempDirectory("scheduling")
   private lazy val config: Config = ConfigFactory
     .parseString(s"""burst.store.directory = "$directory", pekko.loglevel = WARNING""")
@@ -50,7 +50,7 @@ class ActorSchedulingSuite extends FunSuite:
     val limits = PlatformLimits.from(config).namespace
     val storage = Storage.open(StoreSettings.from(config), limits)
     try
-      // Flares are stored only while their package is there.
+      // Flares are stored only if their package exists.
       val copy = storage.packages.store(Samples.packageId, Array[Byte](1, 2, 3))
       val keeper = burst.controller.store.Samples.definition("keeper", pkg = Samples.packageId)
       assert(storage.definitions.put(keeper, copy, overwrite = true, limits).isRight)
@@ -67,7 +67,7 @@ class ActorSchedulingSuite extends FunSuite:
     scheduling.invokers ! RegisterInvoker(status, system.systemActorOf(prompt, "a"))
     while !Await.result(scheduling.service.invokers(), 60.seconds).exists(_.up) do Thread.onSpinWait()
 
-  test("flares survive a restart, and what the platform adds to 48 workers is printed, not asserted"):
+  test("flares survive a restart (overhead for 48 workers is printed, not asserted)"):
     var left = Option.empty[FlareId]
     controller { (scheduling, storage, system) =>
       assertEquals((scheduling.backends, scheduling.defaultBackend), (Vector("direct"), "direct"))
@@ -81,7 +81,7 @@ class ActorSchedulingSuite extends FunSuite:
         (System.nanoTime() - begin) / 1000
       val times = Vector.fill(200)(run()).drop(50).sorted
       println(s"submit to result, 48 workers, embedded store: median ${times(75)} µs, p99 ${times(148)} µs")
-      // as a controller that dies leaves it
+      // as a controller that crashes leaves it
       val queued = AdmissionControl.accept(Samples.request(2), Timestamp.ofMicros(7))
       storage.flares.insert(queued)
       left = Some(queued.id)

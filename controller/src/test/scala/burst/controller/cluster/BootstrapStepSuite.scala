@@ -9,11 +9,11 @@ class BootstrapStepSuite extends munit.FunSuite:
   private val shared = Some(LockMode.Shared)
   private val whole = Some(LockMode.Exclusive)
 
-  // member, what it holds, patient -> what it does
+  // member, lock held, patient -> next step
   Vector(
     (false, free, true) -> Probe,
     (false, free, false) -> ClaimLock,
-    // What it still holds of a membership that it lost is no leave to found.
+    // A lock left from a membership that was lost does not permit founding a cluster.
     (false, shared, true) -> Probe,
     (false, shared, false) -> ClaimLock,
     (false, whole, true) -> SelfJoin,

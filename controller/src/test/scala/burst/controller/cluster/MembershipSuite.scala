@@ -46,7 +46,7 @@ class MembershipSuite extends munit.FunSuite:
       systems.foreach(_.terminate())
       systems.foreach(system => Await.ready(system.whenTerminated, Soon))
 
-  /** Of which the second speaks those versions. */
+  /** Settings with which the second controller speaks these versions. */
   private def speaking(versions: String)(index: Int)(config: Config): Config =
     val own = VersionCheck.configured(config)
     if index == 0 then own
@@ -63,26 +63,26 @@ class MembershipSuite extends munit.FunSuite:
       assert(deadline.hasTimeLeft(), what)
       Thread.`yield`()
 
-  nodes(3).test("those that begin together found one cluster, whoever of them it is"): nodes =>
+  nodes(3).test("controllers that begin together found one cluster, whichever of them does"): nodes =>
     val all = nodes.systems.indices.map(nodes.begin(_))
     Await.result(Future.sequence(all.map(_.joined)), Soon)
     nodes.systems.foreach: system =>
       eventually(s"${members(system)} are ${nodes.seeds}")(members(system) == nodes.seeds.toSet)
     assert(!nodes.lock().tryExclusive())
 
-  nodes(1).test("a silent member keeps another from founding until it is gone"): nodes =>
+  nodes(1).test("a silent member prevents another from founding a cluster until its lock is free"): nodes =>
     val silent = nodes.lock()
     assert(silent.tryShared())
     val asked = Counted(nodes.lock())
     val begun = nodes.begin(0, asked)
-    eventually("it asks again")(asked.claims >= 2)
+    eventually("it asks for the lock again")(asked.claims >= 2)
     assert(!begun.joined.isCompleted)
     assertEquals(members(nodes.systems(0)), Set.empty)
     silent.close()
     Await.result(begun.joined, Soon)
     assertEquals(asked.held(), Some(LockMode.Shared))
 
-  nodes(1).test("it waits no longer than it may, and says what for"): nodes =>
+  nodes(1).test("the wait to join is limited, and the failure names what it waited for"): nodes =>
     val silent = nodes.lock()
     assert(silent.tryShared())
     val failure = Await.result(nodes.begin(0, joinTimeout = 500.millis).joined.failed, Soon)
@@ -90,54 +90,53 @@ class MembershipSuite extends munit.FunSuite:
     assert(failure.getMessage.contains("other controllers are members"), failure.getMessage)
     silent.close()
 
-  nodes(1).test("a database that begins later is waited for"): nodes =>
+  nodes(1).test("a controller waits for a database that starts later"): nodes =>
     val late = Failing(nodes.lock(), Vector.fill(3)("08001"))
     Await.result(nodes.begin(0, late).joined, Soon)
     assertEquals(late.held(), Some(LockMode.Shared))
 
-  nodes(1).test("a database that never begins is waited for no longer than may be, and is what is told"):
-    nodes =>
-      // It is to have been asked once by then.
-      val away = Failing(nodes.lock(), Iterator.continually("08001"))
-      val failure = Await.result(nodes.begin(0, away, joinTimeout = 3.seconds).joined.failed, Soon)
-      assert(failure.isInstanceOf[StoreUnavailable], failure)
+  nodes(1).test("the wait for a database that never starts is limited, and the failure names it"): nodes =>
+    // Long enough to ask the database at least once.
+    val away = Failing(nodes.lock(), Iterator.continually("08001"))
+    val failure = Await.result(nodes.begin(0, away, joinTimeout = 3.seconds).joined.failed, Soon)
+    assert(failure.isInstanceOf[StoreUnavailable], failure)
 
   Vector("28P01" -> "knows another password", "08004" -> "asks for one").foreach: (state, what) =>
-    nodes(1).test(s"one that does not let us in, as it $what, is not asked again"): nodes =>
+    nodes(1).test(s"a database that refuses access over a password, as it $what, is asked once"): nodes =>
       val strict = Failing(nodes.lock(), Vector(state))
       val failure = Await.result(nodes.begin(0, strict).joined.failed, Soon)
       assert(failure.isInstanceOf[StoreUnavailable], failure)
 
-  nodes(1).test("whose hold is lost gets it again, and gives it up when it has left"): nodes =>
+  nodes(1).test("a member that loses its lock takes it again, and gives it up when it leaves"): nodes =>
     val lock = Losing(() => nodes.lock())
     val begun = nodes.begin(0, lock)
     Await.result(begun.joined, Soon)
     lock.lose()
-    eventually("it is held again")(lock.held().contains(LockMode.Shared))
+    eventually("the lock is held again")(lock.held().contains(LockMode.Shared))
     val cluster = Cluster(nodes.systems(0))
     cluster.manager ! Leave(cluster.selfMember.address)
     Await.result(begun.removed, Soon)
     val next = nodes.lock()
-    eventually("it is free")(next.tryExclusive())
+    eventually("the lock is free")(next.tryExclusive())
     next.close()
 
-  nodes(1).test("what it is given only after it has left is given back"): nodes =>
+  nodes(1).test("a lock that arrives only after the member has left is given back"): nodes =>
     val lock = Losing(() => nodes.lock())
     val begun = nodes.begin(0, lock)
     Await.result(begun.joined, Soon)
     lock.slow = true
     lock.lose()
-    eventually("it asks again")(lock.asked)
+    eventually("it asks for the lock again")(lock.asked)
     val cluster = Cluster(nodes.systems(0))
     cluster.manager ! Leave(cluster.selfMember.address)
     Await.result(begun.removed, Soon)
     lock.answered.countDown()
     val next = nodes.lock()
-    eventually("it is free")(next.tryExclusive())
+    eventually("the lock is free")(next.tryExclusive())
     next.close()
 
   FunFixture[Nodes](_ => Nodes(2, speaking("900-901")), _.close()).test(
-    "one with which the members have no version in common is not let in, and says what to do"
+    "a controller without a common version is refused and told what to do"
   ): nodes =>
     Await.result(nodes.begin(0).joined, Soon)
     val failure = Await.result(nodes.begin(1).joined.failed, Soon)
@@ -145,18 +144,18 @@ class MembershipSuite extends munit.FunSuite:
     assertEquals(members(nodes.systems(0)), Set(nodes.seeds(0)))
 
   FunFixture[Nodes](_ => Nodes(2, speaking(s"1-${Protocol.Nodes.oldest}")), _.close()).test(
-    "one of another release with which a version is common is let in"
+    "a controller of another release with a common version is admitted"
   ): nodes =>
     Await.result(Future.sequence(Vector(0, 1).map(nodes.begin(_).joined)), Soon): Unit
     eventually("both are members")(members(nodes.systems(0)) == nodes.seeds.toSet)
 
-  test("one that has a database of its own is alone, and founds at once"):
+  test("a controller with its own database is alone and founds a cluster immediately"):
     val nodes = Nodes(1)
     try Await.result(nodes.begin(0, UncontendedLock).joined, Soon)
     finally nodes.close()
 
-  /** Can lose what it has, as if its session had broken, and gives shares only when it is told to, once it is
-    * slow.
+  /** Can lose its lock as if its session had broken. Once `slow`, it gives shares only when the test allows
+    * it.
     */
   private final class Losing(make: () => SharedLock) extends SharedLock:
     @volatile private var lock = make()
@@ -187,7 +186,7 @@ class MembershipSuite extends munit.FunSuite:
     def tryShared(): Boolean = lock.tryShared()
     def close(): Unit = lock.close()
 
-  /** Counts how often somebody tried to take the whole. */
+  /** Counts the attempts to take the lock exclusively. */
   private final class Counted(lock: SharedLock) extends SharedLock:
     @volatile var claims = 0
     def held(): Option[LockMode] = lock.held()

@@ -12,7 +12,7 @@ class SchedulerHomeSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private val Soon = 60.seconds
 
-  test("large messages to the scheduler have a connection of their own"):
+  test("large messages to the scheduler have their own connection"):
     val system = ClusterNode()
     try
       val settings = MembershipSettings(0.seconds, 1.hour)

@@ -13,7 +13,7 @@ import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
 import scala.compiletime.constValueTuple
 import scala.deriving.Mirror
 
-/** What controllers and the scheduler tell each other arrives as it was sent. */
+/** Messages between controllers and the scheduler arrive as they were sent. */
 class SchedulerSerializerSuite extends munit.FunSuite:
   private lazy val kit = ActorTestKit(ConfigFactory.load())
   override def afterAll(): Unit = kit.shutdownTestKit()
@@ -68,7 +68,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     val submit = Submit(Samples.request(2), 7, kit.createTestProbe[Submitted]().ref)
     assert(String(serializer.toBinary(submit)).contains(""""timeout":60000"""))
 
-  test("each request is of a kind that the serializer knows"):
+  test("the serializer knows each kind of request"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
     val mirror = summon[Mirror.SumOf[Request]]
     val requests = constValueTuple[mirror.MirroredElemLabels].productIterator.map(_.toString).toVector
@@ -79,7 +79,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
         intercept[NotSerializableException](serializer.fromBinary(Array.emptyByteArray, s"$name/2"))
       assert(!refused.getMessage.contains("unknown"), refused.getMessage)
 
-  test("the largest request fits whatever is in it, and so does what invokers say of themselves"):
+  test("the largest request fits whatever its text, and so do the invokers' statuses"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
     val artery = ConfigFactory.parseResources("cluster.conf").getConfig("pekko.remote.artery.advanced")
     val largest = ConfigFactory.load().getBytes("burst.http.flare-body-limit").toInt
@@ -96,7 +96,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       InvokerView(status, 8, up = true)
     assert(serializer.toBinary(InvokerList(views)).length < artery.getBytes("maximum-frame-size"))
 
-  test("of a failed store its reason arrives, of a flare that has ended that it goes on no more"):
+  test("a store failure arrives with its reason, and an ended flare as not active"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
     def arrived(message: AnyRef) =
       serializer.fromBinary(serializer.toBinary(message), serializer.manifest(message))
@@ -112,7 +112,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
         assertEquals((summary.workers, results), (Vector.empty, Vector.empty))
       case other => fail(s"arrived as $other")
 
-  test("a flare whose results are told with its end arrives with them, but for what is nobody's to see"):
+  test("a flare arrives with the results of its end, but without its inputs and environment"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
     val accepted = AdmissionControl.accept(Samples.request(2), Timestamp.ofMicros(7))
     val worker = WorkerRecord(
@@ -137,7 +137,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       serializer.fromBinary(bytes, serializer.manifest(message)),
       Awaited.Ended(flare.copy(request = visible), results)
     )
-    // What the release before makes of it: that nothing goes on.
+    // The previous release reads it as "not active".
     assertEquals(serializer.manifest(message), serializer.manifest(Awaited.NotActive))
     val submitted = Submitted.Accepted(flare, results)
     assertEquals(
@@ -145,7 +145,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       Submitted.Accepted(flare.copy(request = visible), results)
     )
 
-  test("what is of another version, or only for this controller, is refused by name"):
+  test("messages of another version, or only for this controller, are refused by name"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
     val message = ReopenNamespace("team")
     val (name, next) = ("reopen-namespace", 3)

@@ -13,7 +13,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 /** The acceptor and its sessions; the test plays the invoker and the registry. */
 class SessionAcceptorSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
-  // between processes messages are cut, and so written and read; here, too
+  // between processes messages are split, and so serialized; this makes it happen here, too
   private val chunk = ConfigFactory
     .parseString("pekko.reliable-delivery.producer-controller.chunk-large-messages = 64KiB")
   private lazy val kit = ActorTestKit(chunk.withFallback(ConfigFactory.load()))
@@ -36,7 +36,9 @@ class SessionAcceptorSuite extends munit.FunSuite:
 
     def tell(message: ToController): Unit = demand.receiveMessage().sendNextTo ! message
 
-    /** Says Hello, answers the welcome by a beat, and gives the session and who the registry talks to. */
+    /** Sends Hello, answers the welcome with a beat, and returns the session and the invoker that the
+      * registry gets.
+      */
     def join(tries: Long = 1): (Welcome, ActorRef[InvokerRequest]) =
       hello(tries)
       val welcome = invoker.expectMessageType[Welcome]
@@ -44,7 +46,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       invoker.expectMessage(Seen(1, free = Some(false)))
       (welcome, registry.expectMessageType[RegisterInvoker[InvokerRequest]].invoker)
 
-    /** Gives what the invoker is told, one after the other, however it travels. */
+    /** Returns the commands sent to the invoker, one at a time, however they travel. */
     def commands(welcome: Welcome): () => ToInvoker =
       val probe = kit.createTestProbe[ConsumerController.Delivery[ToInvoker]]()
       val consumer = kit.spawn(ConsumerController[ToInvoker]())
@@ -62,7 +64,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
         come = come.tail
         first
 
-  test("an invoker is up by its first beat, and each beat is seen"):
+  test("an invoker is up with its first beat, and each beat is acknowledged"):
     val fixture = Fixture()
     val (welcome, _) = fixture.join()
     assertEquals((welcome.epoch, welcome.tries), (5L, 1L))
@@ -70,7 +72,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.invoker.expectMessage(Seen(2, free = Some(false)))
     fixture.registry.expectMessage(Heartbeat(status))
 
-  test("what nobody waits for is told soon, and before what comes after it"):
+  test("a message that nobody waits for is sent soon, and before later ones"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     val commands = fixture.commands(welcome)
@@ -83,7 +85,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     tell(OutputStored(flare, 0))
     assertEquals(Vector.fill(2)(commands()), Vector(stored, OutputStored(flare, 0)))
 
-  test("what waits for room goes with each beat that is seen, as it was last"):
+  test("the latest demand is sent with each acknowledged beat"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     val packs = Vector(WantedPacks(4, 256, 2))
@@ -92,7 +94,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
       welcome.session ! Beat(beat, status, fixture.invoker.ref.unsafeUpcast[Any])
       fixture.invoker.expectMessage(Seen(beat, Some(packs), Some(false)))
 
-  test("one that is leaving is told with each beat whether it is free"):
+  test("a leaving invoker learns with each beat whether it is free"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     def beat(number: Long) = welcome.session ! Beat(number, status, fixture.invoker.ref.unsafeUpcast[Any])
@@ -103,9 +105,9 @@ class SessionAcceptorSuite extends munit.FunSuite:
       beat(number)
       fixture.invoker.expectMessage(Seen(number, free = Some(true)))
 
-  test("a Hello that was overtaken ends nothing, one that was not answered is answered again"):
+  test("an outdated Hello ends nothing, and an unanswered one is answered again"):
     val fixture = Fixture()
-    // Each says what time it is by then.
+    // Each welcome carries its own time.
     def welcomed() = fixture.invoker.expectMessageType[Welcome].copy(at = None)
     fixture.hello(2)
     val first = welcomed()
@@ -114,7 +116,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.hello(1)
     fixture.invoker.expectNoMessage(100.millis)
 
-  test("another try, or another process, ends the session before it begins its own"):
+  test("another try, or another process, ends the old session before its own begins"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     fixture.hello(2)
@@ -127,7 +129,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.hello(1, other)
     other.expectMessageType[Welcome]
 
-  test("an invoker with another's id is refused once that one is known to live, which goes on"):
+  test("an invoker with an id in use is refused once the other is known to live, and that one continues"):
     val fixture = Fixture()
     val (welcome, _) = fixture.join()
     val other = kit.createTestProbe[ToLink]()
@@ -142,11 +144,12 @@ class SessionAcceptorSuite extends munit.FunSuite:
       fixture.invoker.expectMessage(Seen(number, free = Some(false)))
       fixture.registry.expectMessage(Heartbeat(status))
 
-  test("an invoker cut off and its replacement of the same id are never there at once"):
+  test("an invoker that was cut off and its replacement with the same id are never up together"):
     val fixture = Fixture(contact = 15.seconds)
     val (_, up) = fixture.join()
     val replacement = kit.createTestProbe[ToLink]()
-    // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
+    // As it does with each heartbeat. The registry learns of the first one's end before the other is
+    // welcomed.
     val gone = fixture.registry
     val hellos = kit.system.scheduler.scheduleAtFixedRate(
       java.time.Duration.ZERO,
@@ -162,14 +165,14 @@ class SessionAcceptorSuite extends munit.FunSuite:
       gone.expectMessageType[RegisterInvoker[InvokerRequest]]: Unit
     finally hellos.cancel(): Unit
 
-  test("an invoker that is silent is told, and lost"):
+  test("a silent invoker is notified, and lost"):
     val fixture = Fixture(contact = 15.seconds)
     val (welcome, up) = fixture.join()
     fixture.invoker.expectMessage(60.seconds, Over(welcome.session, handsOver = false))
     val silent = InvokerLoss.Silent(15.seconds + 1.milli)
     fixture.registry.expectMessage(60.seconds, InvokerRegistry.Lost(status.id, up, silent))
 
-  test("an invoker with which no version is common is refused, and told what to upgrade"):
+  test("an invoker without a common version is refused and told what to upgrade"):
     val fixture = Fixture(spoken = Versions(3, 5))
     def refusal(oldest: Int, newest: Option[Int]): String =
       fixture.acceptor ! Hello(oldest, newest, status.id, 1, fixture.invoker.ref, "own")
@@ -183,13 +186,13 @@ class SessionAcceptorSuite extends munit.FunSuite:
     assert(refusal(6, Some(7)).contains("upgrade the controllers"))
     fixture.registry.expectNoMessage(50.millis)
 
-  test("a session is of the newest version that both speak"):
+  test("a session uses the newest version that both sides speak"):
     for (oldest, newest, common) <- Vector((2, Some(4), 4), (4, Some(7), 5), (3, None, 3)) do
       val fixture = Fixture(spoken = Versions(3, 5))
       fixture.acceptor ! Hello(oldest, newest, status.id, 1, fixture.invoker.ref, "own")
       assertEquals(fixture.invoker.expectMessageType[Welcome].version, Some(common))
 
-  test("commands reach the invoker, and reports whoever asked"):
+  test("commands reach the invoker, and reports reach those who asked"):
     val fixture = Fixture()
     val (welcome, invoker) = fixture.join()
     val commands = fixture.commands(welcome)
@@ -203,7 +206,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.tell(FlareCleaned(flare, None))
     asker.expectMessage(FlareCleaned(flare, None))
 
-  test("a message that cannot be read ends the session, and another one may begin"):
+  test("a message that cannot be read ends the session, and a new one may begin"):
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     val broken = FlareId.random().value.replaceFirst(".", "?").asInstanceOf[FlareId]
@@ -213,7 +216,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     fixture.hello(2)
     fixture.invoker.expectMessageType[Welcome]: Unit
 
-  test("what is not for a session does not end it"):
+  test("messages that are not for a session do not end it"):
     val fixture = Fixture()
     val (welcome, _) = fixture.join()
     val stranger = welcome.session.unsafeUpcast[Any]
@@ -222,7 +225,7 @@ class SessionAcceptorSuite extends munit.FunSuite:
     welcome.session ! Beat(2, status, fixture.invoker.ref.unsafeUpcast[Any])
     fixture.invoker.expectMessage(Seen(2, free = Some(false)))
 
-  test("an invoker that leaves is gone at once"):
+  test("an invoker that says farewell is unregistered immediately"):
     val fixture = Fixture()
     val (welcome, _) = fixture.join()
     welcome.session ! Farewell("it was stopped")

@@ -14,14 +14,14 @@ class SessionEndpointSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private val Soon = 20.seconds
 
-  /** How often nodes tell each other short names for their actors: every minute otherwise. */
+  /** Nodes send each other short names for their actors at this interval, otherwise every minute. */
   private val names =
     ConfigFactory.parseString(
       "pekko.remote.artery.advanced.compression.actor-refs.advertisement-interval = 50ms"
     )
   private val ManyNames = 2.seconds
 
-  test("what is said before there is who hears it does not keep later Hellos from being heard"):
+  test("a Hello sent before the endpoint exists does not prevent later ones from being heard"):
     val controller = ClusterNode(names.withFallback(_))
     val machine = ClusterNode(names.withFallback(_))
     try

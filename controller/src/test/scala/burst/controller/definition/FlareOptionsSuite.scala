@@ -9,7 +9,7 @@ class FlareOptionsSuite extends FunSuite:
   private val others =
     FlareOptions(Some(2), Some(Packing.Heterogeneous), Some("s3"), Some(1), Some(1.hour), Some(16), Some(0))
 
-  test("an option that is not set is the default's, and one that is stays, whichever it is"):
+  test("an option that is not set takes the default's value, and one that is set keeps its own"):
     assert(all.productIterator.forall(_ != None), "an option is missing here")
     assertEquals(FlareOptions().orElse(all), all)
     assertEquals(all.orElse(others), all)

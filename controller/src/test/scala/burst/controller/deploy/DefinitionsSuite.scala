@@ -21,7 +21,7 @@ abstract class DefinitionsContract extends StorageFixtures:
   private def deploy(definitions: Definitions, name: String, n: Int, overwrite: Boolean = true) =
     definitions.deploy(definition(name, n), bytes(n), overwrite, Samples.limits)
 
-  /** Those that the fixture keeps are not of interest. */
+  /** The stored packages, without those that the fixture keeps. */
   private def packages(s: Storage) = s.packages.ids().filterNot(Set(Samples.package1, Samples.package2))
   private def janitor(s: Storage, retention: Retention, now: Timestamp = Timestamp.Epoch) =
     Janitor(s.flares, s.packages, s.blobs, retention, _ => 1 << 20, () => now)
@@ -32,7 +32,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(deploy(definitions, "a", 2, overwrite = false), Left(DeployRefusal.Exists))
     assertEquals(packages(s), Vector(PackageId.of(bytes(1))))
 
-  storage.test("deploys and removals at once never part a definition from its package"): s =>
+  storage.test("concurrent deploys and removals never separate a definition from its package"): s =>
     val definitions = Definitions(s.definitions, s.packages)
     val pool = Executors.newFixedThreadPool(4)
     try
@@ -49,7 +49,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     s.packages.sweep()
     assertEquals(packages(s).sortBy(_.value), used.sortBy(_.value))
 
-  storage.test("a package outlives its definition as long as a flare needs it, then it is swept"): s =>
+  storage.test("a package outlives its definition while a flare needs it, and is swept afterwards"): s =>
     val definitions = Definitions(s.definitions, s.packages)
     val janitor = this.janitor(s, Retention(1, 1.day, 1.hour, 10))
     val id = PackageId.of(bytes(1))
@@ -64,7 +64,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(s.packages.size(id), None)
 
   storage.test(
-    "a flare of a version that is dropped before it is stored is not accepted without its package"
+    "a flare whose version is dropped before the flare is stored is refused for lack of its package"
   ): s =>
     val definitions = Definitions(s.definitions, s.packages)
     deploy(definitions, "a", 1, overwrite = true)
@@ -74,7 +74,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     deploy(definitions, "a", 2)
     intercept[PackageGone](s.flares.insert(Samples.flare(pkg = read.packageId)))
 
-  storage.test("flares of a definition that is overwritten all the time have their package to their end"):
+  storage.test("flares of a definition that is constantly overwritten keep their package until they end"):
     s =>
       val definitions = Definitions(s.definitions, s.packages)
       deploy(definitions, "a", 0)
@@ -106,7 +106,7 @@ abstract class DefinitionsContract extends StorageFixtures:
       s.packages.sweep()
       assertEquals(packages(s).size, Samples.versions)
 
-  storage.test("rollbacks, deploys and removals at once never part a version from its package"): s =>
+  storage.test("concurrent rollbacks, deploys and removals never separate a version from its package"): s =>
     val definitions = Definitions(s.definitions, s.packages)
     val pool = Executors.newFixedThreadPool(4)
     try
@@ -124,7 +124,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     s.packages.sweep()
     assertEquals(packages(s).sortBy(_.value), used.sortBy(_.value))
 
-  storage.test("retention keeps up with any number of flares, and is each namespace's own"): s =>
+  storage.test("retention keeps up with any number of flares and applies to each namespace separately"): s =>
     Vector.tabulate(
       2400
     )(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert(_))
@@ -134,7 +134,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(s.flares.list(Some("guest"), None, None, 3000, 0).size, 100)
     assert(s.flares.find(other.id).isDefined)
 
-  storage.test("what a flare has put out goes with it, however lately all was swept"): s =>
+  storage.test("a flare's outputs are deleted with it, however recently the janitor ran"): s =>
     val janitor = this.janitor(s, Retention(1, 1.day, 1.hour, 10))
     janitor.round()
     val flares = Vector.tabulate(2)(i => Samples.flare(created = i, state = FlareState.Failed))
@@ -149,7 +149,7 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(janitor.round(), 1)
     assertEquals(s.blobs.flares(), Vector(flares(1).id))
 
-  storage.test("the janitor keeps as many ended flares as it is told, and none beyond the age"): s =>
+  storage.test("the janitor keeps the configured number of ended flares, and none past the maximum age"): s =>
     val flares = Vector.tabulate(4)(i => Samples.flare(created = i * 1000L, state = FlareState.Failed))
     flares.foreach(s.flares.insert(_))
     def left = s.flares.list(Some("guest"), None, None, 10, 0).map(_.created.micros)

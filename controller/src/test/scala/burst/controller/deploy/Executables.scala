@@ -6,11 +6,11 @@ import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.ISO_8859_1
 import java.util.zip.{ZipEntry, ZipOutputStream}
 
-/** Makes packages for tests: the parts of an ELF file that are read, and zips. */
+/** Makes packages for tests: ELF files with only the parts that are read, and zips. */
 object Executables:
   private val Base = 0x400000L
 
-  /** A dynamic executable whose version needs name `versions`, or a static one without any. */
+  /** A dynamic executable whose version needs name `versions`, or a static one if there are none. */
   def elf(
       versions: Seq[String] = Seq("GLIBC_2.2.5", "GLIBC_2.34"),
       machine: Int = 62,
@@ -55,7 +55,7 @@ object Executables:
     out.close()
     bytes.toByteArray
 
-  /** The zip with a number put at an offset from its only or first directory record. */
+  /** Returns the zip with a number written at an offset from its only or first directory record. */
   def patched(zip: Array[Byte], offset: Int, size: Int, value: Long): Array[Byte] =
     val copy = zip.clone
     val at = directoryAt(copy) + offset

@@ -21,38 +21,38 @@ class PackageInspectorSuite extends munit.FunSuite:
   private def corruptZip(bytes: Array[Byte])(using munit.Location): Unit =
     refused(bytes) match
       case CorruptZip(_) => ()
-      case other => fail(s"not told as a corrupt zip: $other")
+      case other => fail(s"not reported as a corrupt zip: $other")
 
-  test("nothing, text, a script and another system's program are refused for what they are"):
+  test("an empty file, text, a script and an object file are refused as what they are"):
     assertEquals(refused(Array.empty), Empty)
     assertEquals(refused("hello".getBytes), NotAPackage)
     assertEquals(refused("#!/bin/sh\n".getBytes), NotAPackage)
     assertEquals(refused(zip("exec" -> "#!/bin/sh\n".getBytes)), NotAnExecutable)
     assertEquals(refused(elf(kind = 1)), NotAnExecutable)
 
-  test("a zip without 'exec' at its top is refused"):
+  test("a zip without 'exec' at its top level is refused"):
     assertEquals(refused(zip("bin/exec" -> elf())), NoExec)
     assertEquals(refused(zip("exec/" -> Array.empty)), NoExec)
 
-  test("another architecture is refused by name, also 32 bit"):
+  test("an executable for another architecture is refused with its name, 32-bit ones included"):
     assertEquals(refused(elf(machine = 183)), WrongArchitecture("aarch64", "x86_64"))
     assertEquals(refused(elf(machine = 243)), WrongArchitecture("machine 243", "x86_64"))
     val bits32 = elf()
     bits32(4) = 1
     assertEquals(refused(bits32), WrongArchitecture("32-bit machine 62", "x86_64"))
 
-  test("the newest C library asked for decides, by number and not by text"):
+  test("the newest C library version required decides, compared as numbers and not as text"):
     val needed = elf(Seq("GLIBC_2.4", "GLIBC_2.38", "GLIBC_2.5", "GLIBC_PRIVATE", "GCC_3.0"))
     assertEquals(refused(needed), NewerLibc(LibcVersion(2, 38), LibcVersion(2, 36)))
     assertEquals(inspect(elf(Seq("GLIBC_2.36"))), Right(()))
     assertEquals(inspect(elf(Seq("GLIBC_ABI_DT_RELR")), RuntimeInfo("x86_64", "2.35")).isLeft, true)
 
-  test("a package must run on every invoker's runtime; with none it is accepted"):
+  test("a package must run on every invoker's runtime; without invokers it is accepted"):
     val old = RuntimeInfo("x86_64", "2.31")
     assertEquals(inspect(elf(), runtime, old), Left(NewerLibc(LibcVersion(2, 34), LibcVersion(2, 31))))
     assertEquals(inspector.inspect(elf(machine = 183), Seq.empty), Right(()))
 
-  test("another C library's loader is refused"):
+  test("an executable with another C library's loader is refused"):
     assertEquals(refused(elf(Seq("X"), loader = "/lib/ld-musl-x86_64.so.1")), OtherLibc("musl"))
 
   test("a static and a dynamic executable are accepted, bare and in a zip"):
@@ -60,7 +60,7 @@ class PackageInspectorSuite extends munit.FunSuite:
       assertEquals(inspect(bytes), Right(()))
       assertEquals(inspect(zip("data/" -> Array.empty, "data/a.txt" -> Array(1), "exec" -> bytes)), Right(()))
 
-  test("a real executable is read: the one this test runs in"):
+  test("a real executable is read: the one that runs this test"):
     val self = Path.of("/proc/self/exe")
     assume(Files.exists(self), "no /proc here")
     val bytes = Files.readAllBytes(self)
@@ -70,13 +70,13 @@ class PackageInspectorSuite extends munit.FunSuite:
       case Left(NewerLibc(_, _) | OtherLibc(_)) => ()
       case other => fail(s"its C library was not found: $other")
 
-  test("a package that is not cut short is accepted, and every shorter one is refused"):
+  test("a truncated package is refused, wherever it is cut"):
     val whole = elf()
     (4 until whole.length - 16).foreach(n => assert(inspect(whole.take(n)).isLeft, s"cut to $n bytes"))
     val zipped = zip("exec" -> whole)
     (0 until zipped.length).foreach(n => assert(inspect(zipped.take(n)).isLeft, s"cut to $n bytes"))
 
-  test("paths that lead out, and links, are refused"):
+  test("paths that lead out of the package, and links, are refused"):
     Seq("../exec", "/exec", "a/../../b", "a//b", "./a", "a\\b", "c:/x", "a\nb", "").foreach: path =>
       assertEquals(refused(zip("exec" -> elf(), path -> Array(1))), UnsafePath(path))
     val link = patched(zip("exec" -> elf()), offset = 38, size = 4, value = 0xa1ffL << 16)
@@ -88,7 +88,7 @@ class PackageInspectorSuite extends munit.FunSuite:
     val bomb = zip("exec" -> elf(), "zeros" -> new Array[Byte](3 << 20))
     assertEquals(refused(bomb), UnpacksTooLarge((3 << 20) + elf().length, 1 << 20))
 
-  test("directories count, whether a zip names them or goes through them, and each once"):
+  test("each directory counts once, whether a zip names it or only goes through it"):
     def deep(depth: Int) = zip("exec" -> elf(), "a/" -> Array.empty, "a/" * depth + "f" -> Array.empty)
     assertEquals(inspect(deep(18)), Right(()))
     assertEquals(refused(deep(19)), TooManyEntries(20))
@@ -97,7 +97,7 @@ class PackageInspectorSuite extends munit.FunSuite:
     val usual = PackageInspector(limits.copy(entries = 10_000))
     assertEquals(usual.inspect(zip(("exec" -> elf()) +: many*), Seq(runtime)), Left(TooManyEntries(10_000)))
 
-  test("an executable that is too large to look at is refused before it is unpacked"):
+  test("an executable that is too large to inspect is refused before it is unpacked"):
     val large = zip("exec" -> (elf() ++ new Array[Byte](1 << 19)))
     assertEquals(refused(large), ExecutableTooLarge((1 << 19) + elf().length, 1 << 19))
 
@@ -114,19 +114,19 @@ class PackageInspectorSuite extends munit.FunSuite:
     corruptZip(patched(zip("data" -> Array(1), "exec" -> elf()), offset = 46, size = 1, value = 'X'))
     corruptZip(patched(honest, offset = 42, size = 4, value = 0x7fffffff))
 
-  // The invoker's reader would unpack another directory than the one checked here.
+  // The invoker's reader would unpack a different directory from the one checked here.
   test("a zip that can be read in two ways is refused"):
     val first = zip("exec" -> elf())
     val second = zip("exec" -> elf(machine = 183))
-    // The end record names the first directory, and stands behind the second.
+    // The end record names the first directory but follows the second.
     corruptZip(first.dropRight(22) ++ second.dropRight(22) ++ first.takeRight(22))
-    // A second zip is the first one's comment, and followed by more than its own.
+    // The second zip, followed by one more byte, is the first one's comment.
     val comment = second ++ Array[Byte](1)
     val commented = first.dropRight(2) ++ Array((comment.length & 0xff).toByte, (comment.length >> 8).toByte)
     corruptZip(commented ++ comment)
-    // Bytes before all of it move every offset.
+    // Leading bytes shift every offset.
     corruptZip(first.take(30) ++ first)
-    // The end record counts less than the directory holds.
+    // The end record counts fewer entries than the directory holds.
     val two = zip("exec" -> elf(), "data" -> Array(1))
     two(two.length - 12) = 1
     corruptZip(two)
@@ -138,7 +138,7 @@ class PackageInspectorSuite extends munit.FunSuite:
       Right(())
     )
 
-  test("for any change of up to eight bytes there is a verdict, never an exception or an endless loop"):
+  test("changing up to eight bytes always yields a verdict, never an exception or an endless loop"):
     val random = Random(42)
     val seeds =
       Vector(elf(), elf(Seq.tabulate(50)(i => s"GLIBC_2.$i")), zip("a" -> Array(1), "exec" -> elf()))
@@ -150,9 +150,9 @@ class PackageInspectorSuite extends munit.FunSuite:
           if random.nextBoolean() then extremes(random.nextInt(extremes.length)) else random.nextInt.toByte
       inspect(bytes)
 
-  test("chains of version needs that turn back upon themselves end"):
+  test("following version needs ends, even if they point back at themselves"):
     val bytes = elf(Seq.tabulate(100)(i => s"GLIBC_2.$i"))
-    // Every record claims 65,535 entries, and each of the steps is zero or leads anywhere.
+    // Each copy has 0xffff somewhere else: a record claims 65,535 entries, or a step leads anywhere.
     (64 until bytes.length).foreach: at =>
       val copy = bytes.clone
       copy(at) = -1

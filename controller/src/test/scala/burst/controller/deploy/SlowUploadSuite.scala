@@ -10,14 +10,14 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.concurrent.duration.DurationInt
 import scala.util.Try
 
-/** Other things happen while a package is on its way to the store. */
+/** What may happen while a package is being uploaded to the store. */
 class SlowUploadSuite extends munit.FunSuite:
   override def munitTimeout = 2.minutes
 
   private val bytes = Array[Byte](11)
   private val wanted = Samples.definition(pkg = PackageId.of(bytes))
 
-  /** Two controllers' packages on one database, one of which is interrupted when the bytes are stored. */
+  /** Two controllers' packages on one database; `meanwhile` runs once one of them has stored the bytes. */
   private final class Setup(root: Path, val server: PostgresServer) extends AutoCloseable:
     val database = PostgresDatabase.open(server.settings(server.createDatabase()))
     val index = JdbcPackageIndex(database)
@@ -35,7 +35,7 @@ class SlowUploadSuite extends munit.FunSuite:
         directory.put(copy, bytes)
         meanwhile.getAndSet(() => ())()
 
-    /** Nothing can be deleted. */
+    /** While this is true, nothing can be deleted. */
     @volatile var isAway = false
     val packages = Packages(index, slow)
     def deploy(): Either[DeployRefusal, Definition] =
@@ -52,16 +52,16 @@ class SlowUploadSuite extends munit.FunSuite:
     _.close()
   )
 
-  setup.test("connections that are cut and a sweep meanwhile part no definition from its package"): s =>
+  setup.test("cut connections and a concurrent sweep never separate a definition from its package"): s =>
     s.meanwhile.set: () =>
       s.server.cutConnections()
       while Try(s.others.sweep()).isFailure do ()
-    // It may fail with its connections; then there is none.
+    // The deploy may fail with its connections; then there is no definition.
     val deployed = Try(s.deploy()).isSuccess
     assertEquals(s.isWhole, deployed)
     assertEquals(s.definitions.find("guest", "hello").isDefined, deployed)
 
-  setup.test("another deploy and removal of the same package meanwhile are of no matter"): s =>
+  setup.test("a concurrent deploy and removal of the same package do no harm"): s =>
     val other = wanted.copy(name = "other")
     s.meanwhile.set: () =>
       val definitions = Definitions(s.definitions, s.others)
@@ -72,7 +72,7 @@ class SlowUploadSuite extends munit.FunSuite:
     s.others.sweep()
     assertEquals(s.files, 1)
 
-  setup.test("what is done is done though its package cannot be deleted, and that goes with the next sweep"):
+  setup.test("a removal succeeds even if deleting the package fails, and the next sweep deletes the file"):
     s =>
       assert(s.deploy().isRight)
       s.isAway = true
@@ -83,7 +83,7 @@ class SlowUploadSuite extends munit.FunSuite:
       s.packages.sweep()
       assertEquals(s.files, 0)
 
-  setup.test("one that takes longer than any is stored once more"): s =>
+  setup.test("an upload that outlives its announcement fails, and a second deploy succeeds"): s =>
     s.meanwhile.set: () =>
       s.index.forgetAnnounced(Timestamp.ofMicros(Long.MaxValue))
       s.others.sweep()

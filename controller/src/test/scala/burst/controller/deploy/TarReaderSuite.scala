@@ -7,7 +7,7 @@ import burst.controller.limits.PackageLimits
 import java.util.Random
 import scala.concurrent.duration.DurationInt
 
-/** Tars as they are packed, and as nobody should, up to the zips that are made of them. */
+/** Well-formed and malformed tars, up to the zips that are made of them. */
 class TarReaderSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private val limits = PackageLimits(entries = 20, unpackedBytes = 1 << 20, executableBytes = 1 << 19)
@@ -29,12 +29,12 @@ class TarReaderSuite extends munit.FunSuite:
 
   private def corrupt(tar: Array[Byte])(using munit.Location): Unit = refusedTar(tar) match
     case CorruptTar(_) => ()
-    case other => fail(s"not told as a damaged tar: $other")
+    case other => fail(s"not reported as a damaged tar: $other")
 
   private val long = "d" * 90 + "/" + "e" * 90 + "/" + "f" * 90
   private val sources = Seq("index.js" -> "exports.main = 1\n", "lib/a.js" -> "é", "empty" -> "")
 
-  test("what tar packs comes out again, in each format, with long names"):
+  test("files packed by tar come out unchanged, in each format and with long names"):
     for (format, more) <- Seq("ustar" -> Nil, "gnu" -> Seq(long), "pax" -> Seq(long), "v7" -> Nil) do
       val packed = sources ++ more.map(_ -> "long") :+ ("zeros" -> "\u0000" * 100_000)
       val there = files(made(packed*)("-czf", "-", s"--format=$format", "."))
@@ -45,7 +45,7 @@ class TarReaderSuite extends munit.FunSuite:
     val ustar = "d" * 90 + "/" + "f" * 90
     assertEquals(files(made(ustar -> "x")("-czf", "-", "--format=ustar", ustar)), Map(ustar -> "x"))
 
-  test("the directory that npm packs all into is taken off, and no other"):
+  test("the directory that npm packs everything into is stripped, and no other"):
     val packaged = sources.map((path, text) => s"package/$path" -> text)
     val packed = made(packaged*)("-czf", "-", "package")
     assertEquals(files(packed), sources.toMap + ("lib/" -> ""))
@@ -55,22 +55,22 @@ class TarReaderSuite extends munit.FunSuite:
     assertEquals(files(tgz(entry("packages/x"))).keySet, Set("packages/x"))
     assertEquals(files(tgz(entry("package"))).keySet, Set("package"))
 
-  test("the same tar gives the same zip, at any time"):
+  test("the same tar always gives the same zip"):
     val tar = made(sources*)("-czf", "-", ".")
     assertEquals(zip(tar).map(_.toVector), zip(tar).map(_.toVector))
     assertEquals(zip(tgz(entry("a"))).map(unzipped), Right(Vector("a" -> "")))
 
-  test("a tar that is Node's is told by how it begins"):
+  test("a tar is recognized by its first bytes, and only for Node"):
     val tar = tgz(entry("a"))
     assert(TarToZip.takes(tar, KindFamily.Nodejs))
     assert(!TarToZip.takes(tar, KindFamily.Python))
     assert(!TarToZip.takes(Executables.zip("a" -> Array(1)), KindFamily.Nodejs))
     assert(!TarToZip.takes(Array(0x1f), KindFamily.Nodejs))
 
-  test("headers of the formats are read as their programs write them"):
+  test("the headers of each format are read as its programs write them"):
     val text = "x".getBytes
     assertEquals(files(tgz(entry("b", text, prefix = "a"))), Map("a/b" -> "x"))
-    // GNU's format has something else there.
+    // GNU's format uses this field for something else.
     assertEquals(files(tgz(entry("b", text, prefix = "1", magic = "ustar  \u0000"))), Map("b" -> "x"))
     assertEquals(files(tgz(entry("b", text, kind = '\u0000', magic = ""))), Map("b" -> "x"))
     assertEquals(files(tgz(entry("b", text, kind = '7'))), Map("b" -> "x"))
@@ -90,7 +90,7 @@ class TarReaderSuite extends munit.FunSuite:
     all(156) = 'g'
     assertEquals(files(tgz(signed(all), entry("d"))), Map("d" -> ""))
 
-  test("a tar without a file is a zip without one; padding and a gzip's own fields are nobody's"):
+  test("a tar without files becomes an empty zip; padding and a gzip's own fields are ignored"):
     assertEquals(files(tgz(entry("./", kind = '5'))), Map.empty)
     assertEquals(files(gzip(new Array[Byte](10240))), Map.empty)
     assertEquals(files(gzip(ended(entry("a")) ++ new Array[Byte](20_000))), Map("a" -> ""))
@@ -100,7 +100,7 @@ class TarReaderSuite extends munit.FunSuite:
     header(3) = (2 | 4 | 8 | 16).toByte
     assertEquals(files(header ++ fields ++ plain.drop(10)), Map("a" -> ""))
 
-  test("paths that lead out are refused as those in zips"):
+  test("paths that lead out of the package are refused, as in zips"):
     Seq("../a", "/a", "a/../../b", "a//b", "a/./b", "a\\b", "c:/x", "a\nb", "..", "", "./../a", "././a", "/")
       .foreach: path =>
         val problem = refused(entry("x"), entry(path))
@@ -111,12 +111,12 @@ class TarReaderSuite extends munit.FunSuite:
     assertEquals(refused(entry("package/a"), entry("package/../a")), UnsafePath("package/../a"))
     assertEquals(refused(entry("b", prefix = "..")), UnsafePath("../b"))
 
-  test("links, devices, pieces of files and what nobody knows are refused"):
+  test("links, devices, partial files and unknown kinds of entries are refused"):
     for kind <- Seq('1', '2', '3', '4', '6', 'K', 'S', 'M', 'V', 'Z') do
       assertEquals(refused(entry("a"), entry("b", kind = kind)), NotAFile("b"))
     assertEquals(refused(pax("GNU.sparse.major" -> "1"), entry("b")), NotAFile("b"))
 
-  test("what npm and macOS have beside a package's files is left out"):
+  test("the extra files that npm and macOS add to a package are left out"):
     val there = files(
       tgz(
         entry("./._package", "note".getBytes),
@@ -129,7 +129,7 @@ class TarReaderSuite extends munit.FunSuite:
     assertEquals(there, Map("index.js" -> "x"))
     assertEquals(refused(entry("node_modules/tool", kind = '2')), NotAFile("node_modules/tool"))
 
-  test("names with one hash are known from each other as fast as others"):
+  test("names with equal hash codes are told apart as fast as others"):
     val parts = Vector("Aa", "BB")
     val names = (1 to 13).foldLeft(Vector("x" * 60))((all, _) => all.flatMap(name => parts.map(name + _)))
     assertEquals(names.map(_.hashCode).distinct.size, 1)
@@ -139,14 +139,14 @@ class TarReaderSuite extends munit.FunSuite:
       TarToZip(many)(packed, 1L << 24, _ => true).fold(problem => fail(s"was refused: $problem"), identity)
     assertEquals(ZipReader(made, many).paths().map(_.size), Right(8192))
 
-  test("a path that occurs twice is refused, a directory that does is one"):
+  test("a file that occurs twice is refused, and a directory that does counts as one"):
     corrupt(tgz(entry("a"), entry("a")))
     corrupt(tgz(entry("a"), entry("./a")))
     corrupt(tgz(entry("a"), entry("a/", kind = '5')))
     corrupt(tgz(entry("a/", kind = '5'), entry("a")))
     assertEquals(files(tgz(entry("a/", kind = '5'), entry("a", kind = '5'))), Map("a/" -> ""))
 
-  test("more entries and more content than allowed are refused as soon as they come"):
+  test("too many entries and too much content are refused as soon as they are read"):
     assertEquals(refused(Vector.tabulate(21)(i => entry(s"f$i"))*), TooManyEntries(20))
     assertEquals(refused(Vector.fill(21)(entry("d", kind = '5'))*), TooManyEntries(20))
     val bomb = gzip(entry("zeros", new Array[Byte](3 << 20)))
@@ -155,12 +155,12 @@ class TarReaderSuite extends munit.FunSuite:
       refused(entry("a", Array(1)), entry("b", new Array[Byte](1 << 20))),
       UnpacksTooLarge((1 << 20) + 1, 1 << 20)
     )
-    // After the end, and in headers that nothing follows.
+    // After the end, and in headers that no entry follows.
     corrupt(gzip(new Array[Byte](3 << 20)))
     val headers = Vector.fill(3000)(pax("path" -> "a"))
     corrupt(tgz(headers*))
 
-  test("what is declared is believed only as far as it comes"):
+  test("a declared size is trusted only as far as the content arrives"):
     val gib = "10000000000".getBytes // In octal.
     assertEquals(refusedTar(gzip(entry("a", size = Some(gib)))), UnpacksTooLarge(1 << 30, 1 << 20))
     for kind <- Seq('x', 'g', 'L') do corrupt(gzip(entry("a", kind = kind, size = Some(gib))))
@@ -174,10 +174,10 @@ class TarReaderSuite extends munit.FunSuite:
       UnpacksTooLarge(Long.MaxValue, 1 << 20)
     )
     val usual = PackageLimits(10_000, 512 << 20, 1)
-    val few = gzip(entry("a", size = Some("03777777777".getBytes))) // 512 MiB but for a byte, of none.
+    val few = gzip(entry("a", size = Some("03777777777".getBytes))) // 512 MiB less a byte, none of it there.
     assertEquals(zip(few, usual), Left(CorruptTar("it is cut off")))
 
-  test("numbers, sums and records that are none are damage"):
+  test("invalid numbers, checksums and records are reported as damage"):
     for size <- Seq("0000000000x", "-0000000001", "9") do
       corrupt(tgz(entry("a", size = Some(size.padTo(12, ' ').getBytes))))
     corrupt(tgz(entry("a", size = Some(Array.fill[Byte](12)(-1)))))
@@ -193,7 +193,7 @@ class TarReaderSuite extends munit.FunSuite:
     corrupt(gzip(ended(entry("a")) ++ entry("b")))
     corrupt(gzip(entry("a")))
 
-  test("a gzip that is damaged, or two, are refused"):
+  test("a damaged gzip is refused, and so are two gzips in one file"):
     val whole = tgz(entry("a", "text".getBytes))
     for at <- Seq(2, 3, whole.length - 1, whole.length - 5, whole.length - 8) do
       val copy = whole.clone
@@ -201,18 +201,18 @@ class TarReaderSuite extends munit.FunSuite:
       corrupt(copy)
     corrupt(whole ++ whole)
     corrupt(whole :+ 0.toByte)
-    // Each of which `GZIPInputStream` would be one call deeper for.
+    // `GZIPInputStream` would recurse once for each of them.
     val empty = gzip(Array.empty)
     corrupt(Array.fill(100_000)(empty).flatten ++ whole)
 
-  test("one that is cut off anywhere is refused, and what is packed was not to be cut"):
+  test("a truncated gzip, and a gzip of a truncated tar, are refused wherever they are cut"):
     val entries = Seq(pax("path" -> "é"), entry("a", Array.tabulate(700)(_.toByte)), entry("b/", kind = '5'))
     val whole = tgz(entries*)
     (0 until whole.length).foreach(n => corrupt(whole.take(n)))
     val plain = entries.flatten.toArray
     (0 to plain.length).foreach(n => corrupt(gzip(plain.take(n))))
 
-  test("for any bytes, and any change of up to eight of them, there is a verdict"):
+  test("random bytes, and changes of up to eight bytes, always yield a verdict"):
     val random = Random(42)
     val name = entry("././@LongLink", (long + "\u0000").getBytes, kind = 'L')
     val seeds = Vector(
@@ -227,7 +227,7 @@ class TarReaderSuite extends munit.FunSuite:
       (0 to random.nextInt(8)).foreach: _ =>
         bytes(random.nextInt(bytes.length)) =
           if random.nextBoolean() then extremes(random.nextInt(extremes.length)) else random.nextInt.toByte
-      // Where the sum is right again, what it stands for is read.
+      // If the checksum is right again, the changed fields are read.
       zip(if at == 2 then bytes else gzip(if random.nextBoolean() then signed(bytes) else bytes))
     (1 to 5000).foreach: _ =>
       val noise = new Array[Byte](random.nextInt(2000))
@@ -236,7 +236,7 @@ class TarReaderSuite extends munit.FunSuite:
       zip(Array[Byte](0x1f, 0x8b.toByte, 8, 0) ++ noise)
       zip(gzip(noise))
 
-  test("a zip may be larger than its tar, as far as there is memory and the namespace may have"):
+  test("a zip may be larger than its tar, within the available memory and the namespace's limit"):
     val noise = new Array[Byte](20_000)
     Random(7).nextBytes(noise)
     val tar = tgz(Vector.tabulate(10)(i => entry(s"f$i", noise))*)

@@ -9,7 +9,7 @@ import scala.util.Using
 
 /** Makes tars for tests, by hand and by the machine's `tar`. */
 object Tars:
-  /** A header, and the contents filled up to a block. What is declared may be something else. */
+  /** A header, and the content padded to whole blocks. The declared size may be another one. */
   def entry(
       path: String,
       content: Array[Byte] = Array.empty,
@@ -28,7 +28,7 @@ object Tars:
     put(345, prefix.getBytes)
     signed(header ++ content ++ new Array[Byte]((512 - content.length % 512) % 512))
 
-  /** The same with the sum of its header. */
+  /** Returns the entry with the checksum of its header filled in. */
   def signed(entry: Array[Byte]): Array[Byte] =
     val spaces = entry.clone
     (148 until 156).foreach(spaces(_) = ' ')
@@ -36,7 +36,7 @@ object Tars:
     f"$sum%06o\u0000 ".getBytes.zipWithIndex.foreach((byte, i) => spaces(148 + i) = byte)
     spaces
 
-  /** What POSIX's format says of the next entry. */
+  /** An entry of POSIX's format whose records describe the next entry. */
   def pax(records: (String, String)*): Array[Byte] =
     val text = records.map: (name, value) =>
       val rest = s" $name=$value\n".getBytes(UTF_8).length
@@ -44,7 +44,7 @@ object Tars:
       s"$length $name=$value\n"
     entry("PaxHeader/x", text.mkString.getBytes(UTF_8), 'x')
 
-  /** Entries with the end of a tar behind them. */
+  /** The entries, followed by the blocks that end a tar. */
   def ended(entries: Array[Byte]*): Array[Byte] = entries.flatten.toArray ++ new Array[Byte](1024)
 
   def tgz(entries: Array[Byte]*): Array[Byte] = gzip(ended(entries*))
@@ -54,7 +54,7 @@ object Tars:
     Using.resource(GZIPOutputStream(packed))(_.write(bytes))
     packed.toByteArray
 
-  /** What `tar` makes of files, called with these arguments where they are. */
+  /** Writes files to a directory and returns the output of `tar`, run there with these arguments. */
   def made(files: (String, String)*)(arguments: String*): Array[Byte] =
     val directory = Files.createTempDirectory("burst-tar")
     try
@@ -70,7 +70,7 @@ object Tars:
       bytes
     finally Files.walk(directory).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
-  /** What is in a zip, as the JDK reads it. */
+  /** The paths and contents of a zip, as the JDK reads them. */
   def unzipped(zip: Array[Byte]): Vector[(String, String)] =
     Using.resource(ZipInputStream(ByteArrayInputStream(zip))): in =>
       Iterator

@@ -26,7 +26,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   private val begin = Instant.parse("2030-01-01T00:00:00Z")
 
-  /** Cannot be read for so many times. */
+  /** A trigger store whose first `times` reads fail. */
   private final class Failing(inner: TriggerStore, times: Int) extends EntityStore[Trigger, TriggerChange]:
     val asked: AtomicInteger = AtomicInteger()
     export inner.{count, delete, list, put}
@@ -34,7 +34,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       if asked.incrementAndGet() > times then inner.find(namespace, name)
       else throw away("reading a trigger")
 
-  /** Those of `guest` cannot be read while `away`. */
+  /** A trigger store that cannot read the triggers of `guest` while `away` is not 0. */
   private final class Standing(inner: TriggerStore, away: AtomicInteger)
       extends EntityStore[Trigger, TriggerChange]:
     export inner.{count, delete, list, put}
@@ -42,7 +42,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       if namespace != "guest" || away.get == 0 then inner.find(namespace, name)
       else throw StoreException("reading a trigger", IllegalStateException("it is away"))
 
-  /** Fails by its first claim, whatever has become of that. */
+  /** An alarm store whose first claim fails; `becomes` decides whether it was stored. */
   private final class Doubtful(inner: AlarmStore, becomes: (Alarm, Alarm) => Any) extends AlarmStore:
     private val claims = AtomicInteger()
     export inner.{create, delete, due, find}
@@ -52,7 +52,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
         becomes(present, next)
         throw away("changing an alarm")
 
-  /** Fails by its first deletion once that is done, and `after` that. */
+  /** A trigger store whose first deletion fails once it is done and `after` has run. */
   private final class LosingTriggers(inner: TriggerStore, after: () => Any)
       extends EntityStore[Trigger, TriggerChange]:
     private val deletions = AtomicInteger()
@@ -64,7 +64,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
         after()
         throw away("deleting a trigger")
 
-  /** Fails by its first deletion, which is not done. */
+  /** A rule store whose first deletion fails and is not done. */
   private final class FailingRules(inner: RuleStore) extends RuleStore:
     private val deletions = AtomicInteger()
     export inner.{count, find, list, put, setStatus}
@@ -104,7 +104,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     )
     def fired: Vector[String] = invocations.recorded.asScala.toVector.map(_.name)
 
-    /** What is fired is recorded a moment later. */
+    /** Waits for `count` firings in all, as each is recorded a moment after it fires. */
     def waits(count: Int)(using munit.Location): Unit =
       eventually(fired.size >= count)
       assertEquals(fired.size, count)
@@ -130,7 +130,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
 
   private val minutely = Times.Every(Duration.ofMinutes(1), begin)
 
-  storage.test("what is due is fired with its payload, once, and again at its next time"): s =>
+  storage.test("a due alarm fires once with its payload, and again at its next time"): s =>
     val clock = Clock(s)
     alarmed(s, "t", minutely)
     alarmed(s, "later", minutely, begin.plusSeconds(1))
@@ -144,7 +144,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(clock.alarms.round(), 2)
     clock.waits(3)
 
-  storage.test("nothing is claimed while nothing could run what is fired, and it is made up for after that"):
+  storage.test("no alarm is claimed while nothing could run what it fires, and missed ones fire afterwards"):
     s =>
       alarmed(s, "t", minutely)
       val asked = AtomicInteger()
@@ -165,7 +165,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       assertEquals(clock.fired, Vector("t"))
 
   storage.test(
-    "a namespace whose alarms do not end has a quarter of the places, and others' are fired meanwhile"
+    "a namespace whose firings hang takes a quarter of the places, and alarms of other namespaces fire"
   ): s =>
     (1 to 60).foreach(n => alarmed(s, s"t$n", minutely))
     alarmed(s, "later", minutely, begin.plusSeconds(1), "other")
@@ -179,14 +179,14 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(s.alarms.due(clock.now, 99).size, 10)
     away.set(0)
     clock.waits(51)
-    // Places come back one after the other.
+    // Places become free one after the other.
     var begun = 0
     eventually:
       begun += clock.alarms.round()
       begun == 10
     clock.waits(61)
 
-  storage.test("times that were missed are made up for by one"): s =>
+  storage.test("missed times are made up for by a single firing"): s =>
     alarmed(s, "t", minutely)
     val clock = Clock(s)
     clock.now = begin.plusSeconds(36_030)
@@ -207,7 +207,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
       assertEquals(second.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(120)))
     finally second.close()
 
-  sharing.test("of two controllers that look at once one fires"): (one, other) =>
+  sharing.test("if two controllers look at the same time, only one of them fires each alarm"): (one, other) =>
     (1 to 30).foreach(n => alarmed(one, s"t$n", minutely))
     val clocks = Vector(Clock(one), Clock(other))
     val start = CountDownLatch(1)
@@ -223,7 +223,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     while clocks.map(_.fired.size).sum < 30 && System.nanoTime() < end do Thread.onSpinWait()
     assertEquals(clocks.flatMap(_.fired).sorted, (1 to 30).map(n => s"t$n").sorted.toVector)
 
-  storage.test("what comes once goes afterwards as it was told"): s =>
+  storage.test("after a one-time alarm, its trigger and rules are kept or deleted as configured"): s =>
     val clock = Clock(s)
     alarmed(s, "kept", Times.Once(begin, AfterOnce.Keep))
     alarmed(s, "gone", Times.Once(begin, AfterOnce.DeleteTrigger))
@@ -236,7 +236,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(left, wanted)
     assertEquals(s.alarms.find("guest", "kept").map(_.due), Some(None))
 
-  storage.test("a store that fails once an alarm is claimed is asked again, and it fires once"): s =>
+  storage.test("if the store fails after a claim, it is asked again and the alarm fires once"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
     val triggers = Failing(s.triggers, 1)
     val clock = Clock(s, triggers = Some(triggers))
@@ -245,7 +245,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     clock.waits(1)
     assertEquals((triggers.asked.get, clock.invocations.begun.size), (2, 1))
 
-  storage.test("a firing's record is stored though the store failed, and no action is begun again"): s =>
+  storage.test("a firing's record is stored even after the store failed, and no action is begun again"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
     val clock = Clock(s)
     clock.invocations.refusedRecords.set(1)
@@ -253,18 +253,18 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     clock.waits(1)
     assertEquals(clock.invocations.begun.size, 1)
 
-  storage.test("a store that goes on failing is put up with for a while only"): s =>
+  storage.test("a store that keeps failing is retried only for a while"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
     val triggers = Failing(s.triggers, Int.MaxValue)
     val clock = Clock(s, triggers = Some(triggers), patience = 500.millis)
     assertEquals(clock.alarms.round(), 1)
     eventually(triggers.asked.get > 0)
-    // The second pause would end after that.
+    // The second pause would end after the retries' time is up.
     Thread.sleep(1500)
     assert(Set(1, 2)(triggers.asked.get), triggers.asked.get)
     assertEquals(clock.fired, Vector.empty)
 
-  storage.test("a claim whose answer is lost is known again, and fires once"): s =>
+  storage.test("a claim whose reply is lost is recognized, and the alarm fires once"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
     val fires = MinuteCounts(() => Timestamp.Epoch)
     val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, s.alarms.replace)))
@@ -272,9 +272,9 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     clock.waits(1)
     assertEquals(clock.alarms.round(), 0)
     assertEquals(clock.invocations.begun.size, 1)
-    assert(fires.take("guest", 1).isLeft, "it counts")
+    assert(fires.take("guest", 1).isLeft, "the firing counts")
 
-  storage.test("a claim that came to nothing is made again, and others are fired meanwhile"): s =>
+  storage.test("a claim that was not stored is made again, and other alarms fire meanwhile"): s =>
     Vector("t", "u").foreach(alarmed(s, _, minutely))
     val clock = Clock(s, alarmStore = Some(Doubtful(s.alarms, (_, _) => ())))
     intercept[StoreException](clock.alarms.round())
@@ -283,7 +283,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(clock.fired.sorted, Vector("t", "u"))
     assertEquals(s.alarms.due(begin.plusSeconds(59), 9), Vector.empty)
 
-  storage.test("a clock that finds an alarm claimed by another does not fire it, nor count the firing"): s =>
+  storage.test("a clock that finds an alarm claimed by another neither fires it nor counts the firing"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.Keep))
     val fires = MinuteCounts(() => Timestamp.Epoch)
     def byAnother(present: Alarm) =
@@ -293,7 +293,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     eventually(fires.take("guest", 1).isRight)
     assertEquals(clock.invocations.begun.size, 0)
 
-  storage.test("what comes again, and may have been claimed by somebody else, is left out this time"): s =>
+  storage.test("a recurring alarm that another clock may have claimed is skipped this time"): s =>
     alarmed(s, "t", minutely)
     val fires = MinuteCounts(() => Timestamp.Epoch)
     val clock = Clock(s, fires, alarmStore = Some(Doubtful(s.alarms, s.alarms.replace)))
@@ -304,7 +304,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     eventually(clock.alarms.round() == 1)
     clock.waits(1)
 
-  storage.test("what is to go afterwards goes though the store fails meanwhile"): s =>
+  storage.test("a trigger and its rules are deleted afterwards even if the store fails for a moment"): s =>
     alarmed(s, "all", Times.Once(begin, AfterOnce.DeleteRules))
     val triggers = LosingTriggers(s.triggers, () => ())
     val clock = Clock(s, triggers = Some(triggers), rules = Some(FailingRules(s.rules)))
@@ -313,7 +313,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals((s.triggers.find("guest", "all"), s.rules.find("guest", "r-all")), (None, None))
     assertEquals(clock.invocations.begun.size, 1)
 
-  storage.test("what was made anew meanwhile stays"): s =>
+  storage.test("a trigger that was created again meanwhile is kept"): s =>
     alarmed(s, "t", Times.Once(begin, AfterOnce.DeleteTrigger))
     val triggers =
       LosingTriggers(s.triggers, () => alarmed(s, "t", minutely, begin.plusSeconds(60)))
@@ -322,7 +322,7 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     eventually(clock.spans.all.nonEmpty)
     assert(s.triggers.find("guest", "t").isDefined)
 
-  storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
+  storage.test("an alarm over its namespace's rate fires later, and one of a revoked namespace never"): s =>
     alarmed(s, "t", minutely)
     val minute = MinuteCounts(() => Timestamp.ofMillis(53_000))
     val allowed = s.namespaces.limits("guest").fold(0)(_.firesPerMinute)

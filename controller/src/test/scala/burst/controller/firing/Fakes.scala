@@ -10,12 +10,12 @@ import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
-/** Actions by name: those of another namespace but the caller's are nobody's business. */
+/** Actions by name; those of other namespaces than the caller's are refused. */
 final class FakeActions(names: String*) extends Actions:
   def find(caller: Identity, name: ActionName): Either[ActionProblem, Action] =
     if name.namespace != caller.namespace then Left(ActionProblem.NotEntitled) else find(name)
 
-  /** How often they are yet to be looked for in vain, as the store fails. */
+  /** How many more lookups fail, as when the store fails. */
   val unreadable: AtomicInteger = AtomicInteger()
 
   def find(name: ActionName): Either[ActionProblem, Action] =
@@ -40,14 +40,14 @@ object FakeActions:
     )
     Action(name, definition, JsonObject.empty, JsonObject.empty)
 
-/** Begins what it is asked to, or not, and keeps what was said. */
+/** Begins invocations, or refuses them, and keeps what it was asked for. */
 final class FakeInvocations extends Invocations:
   val begun: ConcurrentLinkedQueue[Invocation] = ConcurrentLinkedQueue()
   val recorded: ConcurrentLinkedQueue[Activation] = ConcurrentLinkedQueue()
   @volatile var refusing: Option[InvocationRefusal] = None
   @volatile var breaking: Boolean = false
 
-  /** How often records are yet to be refused by a store that fails. */
+  /** How many more records fail to be stored. */
   val refusedRecords: AtomicInteger = AtomicInteger()
 
   def invoke(

@@ -79,7 +79,7 @@ class FiringSuite extends munit.FunSuite:
     assertEquals(fire(invocations, trigger(rule("r", "one", RuleStatus.Inactive))), None)
     assertEquals((invocations.begun.size, invocations.recorded.size), (0, 0))
 
-  test("each active rule's action gets payload over parameters, and the headers whatever the payload says"):
+  test("each active rule's action gets the payload over the parameters, and the headers in any case"):
     val invocations = FakeInvocations()
     val smuggled = "__ow_headers" -> Json.obj("x" -> 1.asJson)
     val id = fire(invocations, trigger(rule("r", "one"), rule("s", "two")), "b" -> 3.asJson, smuggled)
@@ -118,7 +118,7 @@ class FiringSuite extends munit.FunSuite:
     assert(lines(1).hcursor.get[String]("error").exists(_.contains("'/guest/gone'")), lines(1))
     assert(lines(2).hcursor.get[String]("error").exists(_.contains("is inactive")), lines(2))
 
-  test("a refusal, and a failure of the platform, is in its line and stops nobody else"):
+  test("a refusal or a failure of the platform is noted in its rule's line and stops no other rule"):
     val invocations = FakeInvocations()
     invocations.refusing = Some(InvocationRefusal.FinalParameter("x"))
     assert(fire(invocations, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
@@ -130,20 +130,20 @@ class FiringSuite extends munit.FunSuite:
     broken.breaking = true
     assert(fire(broken, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
     assertEquals(logs(broken).map(_.hcursor.get[Int]("statusCode")), Vector.fill(2)(Right(3)))
-    // They may have begun.
+    // The actions may have begun all the same.
     assertEquals(broken.begun.size, 2)
 
   test("the payload is rendered once for all rules"):
     val invocations = FakeInvocations()
     val rules = (1 to 20).map(n => rule(s"r$n", "one"))
     fire(invocations, trigger(rules*), "b" -> 3.asJson): Unit
-    val texts = invocations.begun.asScala.toVector.map(one => one.text.getOrElse(fail("none")))
+    val texts = invocations.begun.asScala.toVector.map(one => one.text.getOrElse(fail("no payload text")))
     assertEquals(texts.size, 20)
     assert(texts.forall(_ eq texts.head))
     assertEquals(parser.parse(texts.head.bytes.utf8String), Right(invocations.begun.peek.payload))
 
   test(
-    "once there is no room for more, the rules that are left have the same answer without being asked for"
+    "once the queue is full or the rate used up, the remaining rules get the same reply without being tried"
   ):
     val rules = (1 to 40).map(n => rule(s"r$n", "one"))
     def begun(refusal: InvocationRefusal): Int =
@@ -164,14 +164,14 @@ class FiringSuite extends munit.FunSuite:
       assert(asked <= 8, asked)
     assertEquals(begun(InvocationRefusal.FinalParameter("x")), 40)
 
-  test("an action that cannot be read for a moment is read again, and begun once"):
+  test("an action that cannot be read for a moment is read again and begun once"):
     val (actions, invocations) = (FakeActions("one", "two"), FakeInvocations())
     actions.unreadable.set(3)
     assert(fired(actions, invocations, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
     assertEquals(logs(invocations).map(_.hcursor.get[Int]("statusCode")), Vector.fill(2)(Right(0)))
     assertEquals(invocations.begun.asScala.map(_.action.name.path).toVector.sorted, Vector("one", "two"))
 
-  test("a record that cannot be stored for a moment is stored later, and no action is begun again"):
+  test("a record that cannot be stored for a moment is stored later, and no action is begun twice"):
     val invocations = FakeInvocations()
     invocations.refusedRecords.set(1)
     assert(fire(invocations, trigger(rule("r", "one"))).isDefined)

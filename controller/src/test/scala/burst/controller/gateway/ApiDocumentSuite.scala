@@ -20,7 +20,7 @@ class ApiDocumentSuite extends munit.FunSuite:
   private def read(json: Json) = ApiDocument.read(json, "guest")
   private def refused(json: Json): GatewayProblem = read(json).fold(identity, it => fail(it.text))
 
-  test("a document leads where its operations say"):
+  test("a document routes requests to the actions of its operations"):
     val whole = read(
       document(s"""{"/books/{isbn}":{"get":$operation,"parameters":[]},"/books/new":{"get":$operation}}""")
     )
@@ -35,7 +35,7 @@ class ApiDocumentSuite extends munit.FunSuite:
     assertEquals(operations.find(Vector("books", "42"), "post"), ApiTarget.OtherVerbs(Vector("get")))
     assertEquals(operations.find(Vector("books"), "get"), ApiTarget.Nowhere)
 
-  test("what is no document"):
+  test("an invalid document is refused with its problem"):
     val one = s"""{"/a":{"get":$operation}}"""
     Seq(
       json("[]") -> WrongType("apidoc.swagger", "an object"),
@@ -72,7 +72,7 @@ class ApiDocumentSuite extends munit.FunSuite:
         -> TooManyPaths(ApiDocument.MostPaths)
     ).foreach((document, problem) => assertEquals(refused(document), problem, document.noSpaces.take(200)))
 
-  test("`_` is who sends it, whoever reads it"):
+  test("`_` stands for the sender's namespace, whoever reads the document"):
     assert(
       read(document(s"""{"/a":{"get":$operation}}""")).exists(_.text.contains("\"namespace\":\"guest\""))
     )
@@ -84,7 +84,7 @@ class ApiDocumentSuite extends munit.FunSuite:
     s"""{"namespace":"_","gatewayBasePath":"/club","gatewayPath":"$path","gatewayMethod":"GET","id":"API:_:/club",
         "action":{"name":"pkg/hello","namespace":"_","backendMethod":"GET","backendUrl":"https://h/x","authkey":"u:k"$action}$more}"""
 
-  test("one operation, as clients send it"):
+  test("a single operation is read as clients send it"):
     request(wsk(more = ""","apiName":"Club"""", action = ""","secureKey":"word"""")) match
       case Right(ApiRequest.Operation(api, title, path, template, verb, backend)) =>
         assertEquals((api, title, template, verb), ("/club", Some("Club"), "/books/{isbn}", "get"))
@@ -96,7 +96,7 @@ class ApiDocumentSuite extends munit.FunSuite:
         assert(!backend.toString.contains("word"))
       case other => fail(other.toString)
 
-  test("a document may come as text, and all of the request, too"):
+  test("a document may be sent as text, and so may the whole request"):
     val swagger = document(s"""{"/a":{"get":$operation}}""").noSpaces
     val asText = Json.fromString(swagger).noSpaces
     assert(request(s"""{"namespace":"_","swagger":$swagger}""").isRight)
@@ -105,7 +105,7 @@ class ApiDocumentSuite extends munit.FunSuite:
     assertEquals(request("""{"swagger":"{"}""", parse(_).toOption), Left(NotADocument("apidoc.swagger")))
     assertEquals(request(s"""{"swagger":$swagger,"gatewayBasePath":"/a"}"""), Left(TwoKinds))
 
-  test("an operation that is added stands in the document, without the client's key"):
+  test("an added operation appears in the document, without the client's key"):
     val Right(ApiRequest.Operation(_, _, path, template, verb, backend)) = request(wsk()): @unchecked
     val empty = ApiDocument.empty("/club", None).fold(problem => fail(problem.toString), identity)
     val added = empty.adding(path, template, verb, backend, "http://h")
@@ -120,10 +120,10 @@ class ApiDocumentSuite extends munit.FunSuite:
     assertEquals(
       ApiDocument.read(Json.fromJsonObject(added.json), "guest").map(_.text),
       Right(added.text),
-      "it may come back"
+      "the document can be read back"
     )
 
-  test("operations go one by one, and the last one takes its path with it"):
+  test("operations are removed one by one, and the last one takes its path with it"):
     val whole =
       read(document(s"""{"/a":{"get":$operation,"put":$operation},"/b":{"get":$operation}}""")).fold(
         p => fail(p.toString),

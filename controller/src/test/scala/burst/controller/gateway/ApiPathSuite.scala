@@ -19,17 +19,17 @@ class ApiPathSuite extends ScalaCheckSuite:
     Seq("/books", "/books/", "/books/1/2", "/Books/1", "/").foreach: asked =>
       assertEquals(values("/books/{isbn}", asked), None, asked)
 
-  test("a path of another length costs nothing"):
+  test("matching a path of another length allocates almost nothing"):
     val template = path("/a" * 200)
     val asked = Vector.fill(100)("a")
     def allocated: Long = ManagementFactory.getThreadMXBean match
       case threads: ThreadMXBean => threads.getCurrentThreadAllocatedBytes()
-      case _ => fail("this machine does not count")
+      case _ => fail("this JVM does not count allocations")
     val before = allocated
     (1 to 10_000).foreach(_ => assert(template.values(asked).isEmpty))
     assert(allocated - before < 10_000_000, s"${allocated - before} bytes")
 
-  test("what is no path"):
+  test("an invalid path is refused"):
     Seq(
       "",
       "books",
@@ -54,7 +54,7 @@ class ApiPathSuite extends ScalaCheckSuite:
     )
       .foreach(text => assertEquals(ApiPath.parse(text), None, text))
 
-  test("base paths have no parameters and no end"):
+  test("base paths have no parameters and no trailing slash"):
     Seq("/", "/a", "/a/b", "/v1.0").foreach(text => assert(ApiPath.isBase(text), text))
     Seq("", "a", "/a/", "//", "/a//b", "/{a}", "/a/..", "/a b").foreach(text =>
       assert(!ApiPath.isBase(text), text)
@@ -62,7 +62,7 @@ class ApiPathSuite extends ScalaCheckSuite:
 
   private val segment = Gen.nonEmptyListOf(Gen.alphaNumChar).map(_.mkString.take(20))
 
-  property("a path's values stand where its parameters do"):
+  property("a path's values are the segments at its parameters' positions"):
     forAll(Gen.nonEmptyListOf(Gen.zip(Gen.oneOf(true, false), segment))): parts =>
       val all = parts.take(20).zipWithIndex
       val template = all.map { case ((isParameter, text), n) =>

@@ -14,7 +14,7 @@ class GatewayApisSuite extends EmbeddedStorage:
   private def operation(base: String, at: String = template, title: Option[String] = None) =
     ApiRequest.Operation(base, title, path, at, "get", backend)
 
-  storage.test("a namespace has so many APIs, and those can still be changed"): s =>
+  storage.test("a namespace has a maximum number of APIs, and at that number they can still be changed"): s =>
     val apis = GatewayApis(s.apis)
     (1 to GatewayApis.MostApis).foreach: n =>
       assert(apis.create("guest", operation(s"/$n"), "http://h").isRight)
@@ -27,7 +27,7 @@ class GatewayApisSuite extends EmbeddedStorage:
     assertEquals(apis.delete("guest", "/1", None, None), Right(()))
     assert(apis.create("guest", operation("/more"), "http://h").isRight)
 
-  storage.test("nobody has another's APIs"): s =>
+  storage.test("a namespace can neither see nor change another's APIs"): s =>
     val apis = GatewayApis(s.apis)
     assert(apis.create("guest", operation("/mine", title = Some("Mine")), "http://h").isRight)
     assertEquals(apis.list("other", None, None, None, 10, 0), Vector.empty)
@@ -36,7 +36,7 @@ class GatewayApisSuite extends EmbeddedStorage:
     assertEquals(apis.create("other", operation("Mine"), "http://h"), Left(GatewayProblem.NoSuchApi("Mine")))
     assertEquals(apis.list("guest", None, None, None, 10, 0).map(_(0).title), Vector("Mine"))
 
-  storage.test("no more of the APIs is read than a request needs"): s =>
+  storage.test("a request reads no more APIs than it needs"): s =>
     val apis = GatewayApis(s.apis)
     Seq("/", "/x", "/x/y").foreach: base =>
       assert(apis.create("guest", operation(base), "http://h").isRight)
@@ -53,7 +53,7 @@ class GatewayApisSuite extends EmbeddedStorage:
     assert(find("x", "y").contains(ApiTarget.Nowhere))
     assertEquals(read.asScala.toSeq, Seq("/x/y", "/x", "/"))
 
-  storage.test("what was read of an API is not used once it has changed"): s =>
+  storage.test("a cached API is not used once it has changed"): s =>
     val (apis, gateway) = (GatewayApis(s.apis), Gateway(s.apis))
     def found(segment: String) = gateway.find(Tenant.of("guest"), Vector("x", segment), "get")
     assertEquals(found("a"), None)

@@ -18,7 +18,7 @@ class AccessSuite extends HttpSuite:
     s"$groups/${"0" * 32}"
   )
 
-  test("without credentials, and with wrong ones, everything of a namespace is 401"):
+  test("without valid credentials, every path of a namespace is 401"):
     val wrong =
       Seq(
         None,
@@ -40,12 +40,12 @@ class AccessSuite extends HttpSuite:
         Some("Basic realm=\"OpenWhisk secure realm\",charset=UTF-8")
       )
 
-  test("credentials are asked for before anything else is told, also of a large body"):
+  test("credentials are checked before anything else, even if the body is large"):
     refused(send("PUT", s"$bursts/x!", Some("x" * 1000000), auth = None), 401)
     refused(send("POST", s"$bursts/x", Some("nope"), auth = None), 401)
     refused(send("DELETE", s"$flares/nonsense", auth = None), 401)
 
-  test("another namespace is 403, be it there or not"):
+  test("another namespace is 403, whether it exists or not"):
     val other = storage.namespaces.create("other")
     Seq("other", "nobody", "GUEST", "%20", "a%2Fb").foreach: namespace =>
       refused(send("GET", s"/api/v1/namespaces/$namespace/bursts"), 403, "'_'")
@@ -67,7 +67,7 @@ class AccessSuite extends HttpSuite:
     assertEquals(send("GET", flares, auth = other).body, "[]")
     assertEquals(send("GET", s"$bursts/mine").status, 200)
 
-  test("a namespace's own limits hold"):
+  test("a namespace's own limits apply"):
     val small = storage.namespaces.create(
       "small",
       OwnLimits(
@@ -83,7 +83,7 @@ class AccessSuite extends HttpSuite:
     refused(send("POST", s"$bursts/x", Some("""{"size":1,"memory":101}"""), auth = small), 400, "100")
     def flare() = send("POST", s"$bursts/x", Some("""{"size":1}"""), auth = small)
     (1 to 2).foreach(_ => assertEquals(flare().status, 202))
-    // One may come back meanwhile.
+    // The rate may allow another one meanwhile.
     val reply = Iterator.continually(flare()).take(10).find(_.status == 429).getOrElse(fail("no limit"))
     refused(reply, 429, "2 flares a minute", "wait")
     val seconds = reply.headers.get("retry-after").flatMap(_.toIntOption)
@@ -91,7 +91,7 @@ class AccessSuite extends HttpSuite:
     deploy("x")
     assertEquals(send("POST", s"$bursts/x", Some("""{"size":1}""")).status, 202, "guest has its own rate")
 
-  test("memory that nobody asked for is within a namespace's limit, also of a group"):
+  test("default memory is capped at the namespace's limit, for groups as well"):
     val own = OwnLimits(memory = Some(100), concurrentSlots = Some(2), burstSize = Some(3))
     val modest = storage.namespaces.create("modest", own)
     Samples.put(storage, Samples.definition("plain", "modest"))
@@ -103,7 +103,7 @@ class AccessSuite extends HttpSuite:
     def open(more: String) = send("POST", groups, Some(s"""{"size":1,$more}"""), auth = modest)
     assertEquals(open(""""definition":"plain"""").status, 202)
     assertEquals(memory, Some(100))
-    // From before the limit.
+    // As if deployed before the limit was set.
     refused(send("POST", s"$bursts/large", Some("""{"size":1}"""), auth = modest), 400, "memory is 100")
     refused(open(""""definition":"large""""), 400, "memory is 100")
     refused(open(""""definition":"plain","memory":101"""), 400, "100")

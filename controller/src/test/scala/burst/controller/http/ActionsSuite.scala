@@ -7,7 +7,7 @@ import io.circe.parser.parse
 import java.util.Base64
 
 class ActionsSuite extends EntitySuite:
-  test("source is stored as its text, and read back with all of its characters"):
+  test("source is stored as text and read back with every character intact"):
     val large = python + "# " + "é\"\\\n\u0001x" * 100_000
     for text <- Seq(python, large) do
       val stored = store("actions/text", source("python:default", text))
@@ -15,12 +15,12 @@ class ActionsSuite extends EntitySuite:
       val found = send("GET", s"$here/actions/text")
       assertEquals(at(found, "exec", "code").asString, Some(text))
       assertEquals(at(found, "exec", "binary"), Json.False)
-    val definition = storage.definitions.find("guest", "text").getOrElse(fail("none"))
+    val definition = storage.definitions.find("guest", "text").getOrElse(fail("no definition"))
     val bytes = storage.packages.read(definition.packageId, 0, Int.MaxValue)
     assertEquals(bytes.map(String(_, "UTF-8")), Some(large))
     assertEquals(definition.ref.kind, "python:3.10")
 
-  test("what looks like base64 is a file, also when its text is written with escapes"):
+  test("code that looks like base64 is a file, even if its JSON text uses escapes"):
     val file = zip("__main__.py" -> python.getBytes, "lib/a.py" -> Array[Byte](1))
     val text = code(file)
     val escaped = text.replace("/", "\\/").patch(0, f"\\u${text.head.toInt}%04x", 1)
@@ -34,15 +34,15 @@ class ActionsSuite extends EntitySuite:
     store("actions/file", source("python", code(large)))
     assertEquals(at(send("GET", s"$here/actions/file"), "exec", "code").asString, Some(code(large)))
 
-  test("what npm packs is kept as a zip of what is in its directory, of Node alone"):
+  test("a tar packed by npm is stored as a zip of its directory's contents, for Node only"):
     val main = "exports.main = () => ({})".getBytes
     val packed = tgz(tarred("package/package.json", "{}".getBytes), tarred("package/index.js", main))
     val stored = store("actions/npm", source("nodejs:default", code(packed)))
-    val kept = at(stored, "exec", "code").asString.map(Base64.getDecoder.decode(_)).getOrElse(fail("none"))
+    val kept = at(stored, "exec", "code").asString.map(Base64.getDecoder.decode(_)).getOrElse(fail("no code"))
     assertEquals(unzipped(kept), Vector("package.json" -> "{}", "index.js" -> String(main)))
     assertEquals(at(stored, "exec", "binary"), Json.True)
     assertEquals(send("GET", s"$here/actions/npm").json, stored.json)
-    val definition = storage.definitions.find("guest", "npm").getOrElse(fail("none"))
+    val definition = storage.definitions.find("guest", "npm").getOrElse(fail("no definition"))
     val bytes = storage.packages.read(definition.packageId, 0, Int.MaxValue)
     assertEquals(bytes.map(_.toVector), Some(kept.toVector))
     assertEquals(definition.packageSize.toLong, kept.length.toLong)
@@ -50,7 +50,7 @@ class ActionsSuite extends EntitySuite:
       send("GET", s"$bursts/npm").json.hcursor.downField("exec").get[Long]("size"),
       Right(kept.length.toLong)
     )
-    // Our own API takes it as well.
+    // Our own API accepts it as well.
     val exec = s"""{"exec":{"kind":"nodejs:20","code":"${code(packed)}"}}"""
     val native = send("PUT", s"$bursts/npm?overwrite=true", Some(exec))
     assertEquals(
@@ -65,7 +65,7 @@ class ActionsSuite extends EntitySuite:
     refused(put("nodejs", tgz(tarred("index.js"), tarred("../x"))), 400, "path")
     refused(put("nodejs", tgz(tarred("index.js"), tarred("x", kind = '2'))), 400, "link or device")
 
-  test("the zip of a tar may have no more bytes than a package"):
+  test("a zip made from a tar may have no more bytes than a package"):
     val small = send("PUT", s"$admin/small", Some("""{"limits":{"packageSize":20000}}"""), caller(admin))
     val noise = scala.util.Random(7).nextBytes(9000)
     def put(files: Int) =
@@ -75,7 +75,7 @@ class ActionsSuite extends EntitySuite:
     refused(put(3), 400, "kept as a zip", "20000 bytes")
     assertEquals(put(2).status, 200)
 
-  test("an action is as OpenWhisk's, with and without its code"):
+  test("an action is shown in OpenWhisk's form, with and without its code"):
     val body = source(
       "nodejs:default",
       "function main() { return {} }",
@@ -97,11 +97,11 @@ class ActionsSuite extends EntitySuite:
     val bare = send("GET", s"$guest/actions/shape?code=False")
     assertEquals(bare.json.hcursor.downField("exec").keys.map(_.toSet), Some(Set("kind", "binary")))
     val updated = at(bare, "updated").asNumber.flatMap(_.toLong).getOrElse(0L)
-    assert((System.currentTimeMillis - updated).abs < 3_600_000, "in milliseconds")
+    assert((System.currentTimeMillis - updated).abs < 3_600_000, "the time is in milliseconds")
     val native = send("GET", s"$bursts/shape").json.hcursor
     assertEquals(native.downField("exec").get[String]("kind"), Right("nodejs:20"))
 
-  test("how many containers an action may have is nothing that we limit"):
+  test("a limit on the number of an action's containers is accepted and ignored"):
     val stored = store("actions/many", source("python", python, ""","limits":{"instances":3,"logs":2}"""))
     assertEquals(
       at(stored, "limits").hcursor.keys.map(_.toSet),
@@ -109,7 +109,7 @@ class ActionsSuite extends EntitySuite:
     )
     assertEquals(at(stored, "limits", "logs"), Json.fromInt(2))
 
-  test("an update keeps what it says nothing of"):
+  test("an update keeps the fields it does not name"):
     val first = source(
       "python:3.11",
       python,
@@ -138,7 +138,7 @@ class ActionsSuite extends EntitySuite:
     assertEquals(store("actions/kept", Some("")).string("version"), "2.0.1")
     assertEquals(send("GET", s"$bursts/kept").string("version"), "0.0.4")
 
-  test("our own API deploys over an action and leaves what only an action has"):
+  test("our own API deploys over an action and keeps what only an action has"):
     store("actions/both", source("python", python, ""","annotations":[{"key":"web-export","value":true}]"""))
     assertEquals(deploy("both").string("version"), "0.0.2")
     val found = send("GET", s"$here/actions/both?code=false")
@@ -149,7 +149,7 @@ class ActionsSuite extends EntitySuite:
     assertEquals(pair(native, "parameters", "a"), Some(Json.fromInt(1)))
     assertEquals(pair(native, "annotations", "exec"), Some(Json.fromString("rust")))
 
-  test("our own API serves what is in a package, by the package's name and its own"):
+  test("our own API serves an action of a package by the package's name and its own"):
     store("packages/np", Some("{}"))
     store("actions/np/one", source("python", python))
     store("actions/np/one", source("python", python + "#"))
@@ -161,7 +161,7 @@ class ActionsSuite extends EntitySuite:
     refused(send("GET", s"$here/actions/np/one"), 404)
     refused(send("PUT", s"$bursts/nothing%2Fone", deployment()), 404, "package 'nothing'")
 
-  test("a flare has parameters for the start in its environment, and not in its inputs"):
+  test("a flare gets init parameters in its environment, and not in its inputs"):
     val parameters = ""","parameters":[{"key":"a","value":1},{"key":"TOKEN","value":"t","init":true},
       {"key":"N","value":[1],"init":true},{"key":"no name","value":1,"init":true}]"""
     store("actions/started", source("python", python, parameters))
@@ -170,25 +170,25 @@ class ActionsSuite extends EntitySuite:
     assertEquals(request.inputs.text.utf8String, """{"shared":{"a":1}}""")
     assertEquals(request.environment.variables, Map("TOKEN" -> "t", "N" -> "[1]", "no name" -> "1"))
 
-  test("a sequence is not flared"):
+  test("a flare of a sequence is refused"):
     store("actions/part", source("python", python))
     store("actions/parts", sequence("/_/part"))
     refused(send("POST", s"$bursts/parts", Some("""{"size":1}""")), 400, "is a sequence")
     refused(send("POST", groups, Some("""{"definition":"parts","size":1}""")), 400, "is a sequence")
 
-  test("a taken name is 409 until it is overwritten"):
+  test("a name that is taken is 409 unless it is to be overwritten"):
     store("actions/taken", source("python", python))
     refused(send("PUT", s"$here/actions/taken", source("python", python)), 409, "resource already exists")
     refused(send("PUT", s"$here/actions/taken?overwrite=False", source("python", python)), 409)
     assertEquals(send("PUT", s"$here/actions/taken?overwrite=True", source("python", python)).status, 200)
 
-  test("a deleted action is answered as it was, and gone"):
+  test("deleting an action returns it as it was, and it no longer exists"):
     store("actions/gone", source("python", python))
     assertEquals(send("DELETE", s"$here/actions/gone").string("name"), "gone")
     refused(send("DELETE", s"$here/actions/gone"), 404, "does not exist", "'gone'")
     refused(send("GET", s"$here/actions/gone"), 404, "The requested resource does not exist")
 
-  test("what an action cannot be is refused with what to do"):
+  test("an invalid action is refused with what to do about it"):
     def put(body: String) = send("PUT", s"$here/actions/bad", Some(body))
     refused(put("{}"), 400, "'exec'")
     refused(put(""), 400, "'exec'")
@@ -235,7 +235,7 @@ class ActionsSuite extends EntitySuite:
     refused(send("GET", s"$here/actions/bad?code=2"), 400, "'code'")
     refused(send("GET", s"$here/actions/bad"), 404)
 
-  test("kinds of OpenWhisk's that are files are taken as they run"):
+  test("executables of OpenWhisk's kinds, and images, are accepted"):
     store("actions/loop", source("python", binary))
     store("actions/bare", source("nodejs:18", code(elf())))
     store("actions/native", source("rust:1.34", binary))
@@ -254,7 +254,7 @@ class ActionsSuite extends EntitySuite:
       Json.False
     )
 
-  test("lists are newest first, in parts, and counted"):
+  test("lists are newest first, paged and counted"):
     send("GET", s"$here/actions").json.asArray.toSeq.flatten.foreach: found =>
       send("DELETE", s"$here/actions/${found.hcursor.get[String]("name").getOrElse("")}")
     store("packages/lp", Some("{}"))
@@ -264,7 +264,7 @@ class ActionsSuite extends EntitySuite:
     store("actions/lp/l4", source("python", python))
     val all = send("GET", s"$here/actions")
     assertEquals(names(all), Vector("l4", "l3", "l2", "l1"))
-    val first = all.json.asArray.flatMap(_.headOption).getOrElse(fail("empty"))
+    val first = all.json.asArray.flatMap(_.headOption).getOrElse(fail("the list is empty"))
     assertEquals(first.hcursor.get[String]("namespace"), Right("guest/lp"))
     assertEquals(first.hcursor.downField("exec").keys.map(_.toSeq), Some(Seq("binary")))
     assertEquals(

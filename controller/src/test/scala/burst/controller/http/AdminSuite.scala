@@ -20,14 +20,14 @@ class AdminSuite extends HttpSuite:
   private def create(name: String, body: String = "{}", query: String = "")(using munit.Location): Reply =
     send("PUT", s"$admin/$name$query", Some(body), administrator)
 
-  test("a namespace's key opens it until it is revoked, and another one after that"):
+  test("a namespace's key opens it until it is revoked, and a new key after that"):
     val created = create("team")
     assertEquals(created.status, 200, created.body)
     val auth = Some(created.string("auth"))
     assertEquals(send("GET", bursts, auth = auth).status, 200)
     refused(create("team"), 409, "overwrite=true")
     assertEquals(send("DELETE", s"$admin/team", auth = administrator).status, 200)
-    assertEquals(service.ended.get, Some("team"), "what it has is ended")
+    assertEquals(service.ended.get, Some("team"), "its flares are ended")
     refused(send("GET", bursts, auth = auth), 401)
     val shown = send("GET", s"$admin/team", auth = administrator)
     assert(shown.json.hcursor.get[Long]("revoked").isRight, shown.body)
@@ -61,7 +61,7 @@ class AdminSuite extends HttpSuite:
     for (method, path) <- Seq("GET" -> "flares", "GET" -> "groups", "DELETE" -> s"flares/$flare") do
       refused(send(method, s"$administration/$path", auth = auth), 401, "admin:key")
 
-  test("a key that was stored is shown, though the database fails then"):
+  test("a key that was stored is returned even if the database fails right after"):
     val inner = storage.namespaces
     val failing = new NamespaceStore:
       export inner.{create as _, find as _, limits as _, *}
@@ -86,7 +86,7 @@ class AdminSuite extends HttpSuite:
       )
     do assertEquals(send("GET", bursts, auth = Some(shown(method, path))).status, 200)
 
-  test("a namespace gets another key with the limits it has, and other limits with the key it has"):
+  test("a namespace gets a new key and keeps its limits, or new limits and keeps its key"):
     val first = Some(create("moved", """{"limits":{"burstSize":3}}""").string("auth"))
     val renewed = send("POST", s"$admin/moved/key", auth = administrator)
     assertEquals(renewed.status, 200, renewed.body)
@@ -108,7 +108,7 @@ class AdminSuite extends HttpSuite:
     refused(send("POST", s"$admin/whisk.system/key", auth = administrator), 400, "'whisk.system'")
     refused(send("POST", s"$admin/moved/key", auth = second), 401, "admin:key")
 
-  test("what the administrator asks for is on record, without what is secret, and strangers' tries are not"):
+  test("the administrator's requests are audited without secrets, and strangers' attempts are not"):
     val appender = ListAppender[ILoggingEvent]()
     val logger = LoggerFactory.getLogger("burst.audit").asInstanceOf[ch.qos.logback.classic.Logger]
     appender.start()
@@ -135,7 +135,7 @@ class AdminSuite extends HttpSuite:
     finally
       val _ = logger.detachAppender(appender)
 
-  test("the administrator drains a machine and resumes it, and no user does"):
+  test("the administrator can drain and resume a machine, and users cannot"):
     val auth = Some(create("driver").string("auth"))
     val machine = service.views.head.status.id
     val path = s"$administration/invokers/${machine.value}/drain"
@@ -145,7 +145,7 @@ class AdminSuite extends HttpSuite:
     assertEquals(drained.json.hcursor.get[Boolean]("drained"), Right(true), drained.body)
     assert(send("GET", "/api/v1/invokers").body.contains("\"state\":\"drained\""))
     assertEquals(storage.drained.all(), Set(machine))
-    assertEquals(send("PUT", path, auth = administrator).status, 200, "asked for twice it is the same")
+    assertEquals(send("PUT", path, auth = administrator).status, 200, "a second request changes nothing")
     assertEquals(send("GET", path, auth = administrator).body, drained.body)
     refused(send("GET", path, auth = auth), 401, "admin:key")
     val resumed = send("DELETE", path, auth = administrator)
@@ -153,14 +153,14 @@ class AdminSuite extends HttpSuite:
     assertEquals(storage.drained.all(), Set.empty)
     for method <- Seq("PUT", "DELETE") do
       refused(send(method, s"$administration/invokers/nobody/drain", auth = administrator), 404, "'nobody'")
-    assertEquals(storage.drained.all(), Set.empty, "of what nobody knows nothing is kept")
+    assertEquals(storage.drained.all(), Set.empty, "nothing is kept about unknown machines")
     refused(send("PUT", s"$administration/invokers/%00/drain", auth = administrator), 404)
-    // drained, and not heard of since
+    // Drained, and not heard from since.
     storage.drained.add(InvokerId("gone"))
     assertEquals(send("DELETE", s"$administration/invokers/gone/drain", auth = administrator).status, 200)
     assertEquals(storage.drained.all(), Set.empty)
 
-  test("limits of its own hold, the configured ones for the rest"):
+  test("a namespace's own limits apply, and the configured ones for the rest"):
     val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000,"egress":true}}""")
     val shown = reply.json.hcursor.downField("limits")
     assertEquals(shown.get[Int]("burstSize"), Right(2))
@@ -172,7 +172,7 @@ class AdminSuite extends HttpSuite:
       Some(configured.copy(burstSize = 2, packageBytes = 1000, egress = true): NamespaceLimits)
     )
 
-  test("a flare may reach the internet if its namespace may, and it may only where that was said"):
+  test("a flare may reach the internet only if its namespace was allowed to"):
     def asked(limits: String, name: String) =
       val auth = create(name, limits).json.hcursor.get[String]("auth").toOption
       assertEquals(send("PUT", s"$bursts/x", deployment(), auth).status, 200)
@@ -182,7 +182,7 @@ class AdminSuite extends HttpSuite:
     assertEquals(asked("""{"limits":{"egress":true}}""", "let"), Some(true))
     refused(create("odd", """{"limits":{"egress":"yes"}}"""), 400, "'limits.egress'", "true or false")
 
-  test("only the administrator administers, and is nobody's user"):
+  test("only the administrator can administer, and its key opens no namespace"):
     val wrong = Seq(
       None,
       Some(credentials),
@@ -201,7 +201,7 @@ class AdminSuite extends HttpSuite:
     refused(send("GET", bursts, auth = administrator), 401)
     assertEquals(storage.namespaces.find("x"), None)
 
-  test("what cannot be a namespace or a limit is refused and changes nothing"):
+  test("an invalid namespace name or limit is refused and changes nothing"):
     refused(create("_"), 400, "name")
     refused(create("a%00b"), 400, "name")
     refused(create("a%2Fb"), 400, "name")
@@ -220,12 +220,12 @@ class AdminSuite extends HttpSuite:
 class AdminOffSuite extends HttpSuite:
   override lazy val adminKey = ""
 
-  test("without a configured key nobody administers"):
+  test("without a configured key nobody can administer"):
     Seq(Some("admin:"), Some("admin"), Some(credentials), None).foreach: auth =>
       refused(send("GET", admin, auth = auth), 403, "burst.http.admin-key")
 
 class AdminKeySuite extends munit.FunSuite:
-  test("a key that could be guessed is refused, without being repeated"):
+  test("a key that could be guessed is refused without repeating it"):
     val failure = intercept[SetupException](AdminKey.from("too-short-a-key"))
     assert(failure.getMessage.startsWith("burst.http.admin-key must have"), failure.getMessage)
     assert(!failure.getMessage.contains("too-short-a-key"), failure.getMessage)

@@ -8,7 +8,7 @@ import scala.io.Source
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** openapi.yaml, to hold exchanges against. */
+/** openapi.yaml, against which requests and replies are checked. */
 object ApiDescription:
   val text: String =
     Using.resource(getClass.getResourceAsStream("/openapi.yaml"))(in =>
@@ -29,7 +29,7 @@ object ApiDescription:
 
   private val validator = OpenApiInteractionValidator.createForInlineApiSpecification(text).build()
 
-  /** The template of an operation that a path is an instance of; `{rest}` stands for all that follows. */
+  /** The template of the operation that a path is an instance of; `{rest}` matches all that follows. */
   def template(method: String, path: String): Option[String] =
     val parts = path.takeWhile(_ != '?').stripSuffix("/").split("/", -1)
     operations
@@ -42,7 +42,7 @@ object ApiDescription:
           case (name, part) => name == part || (name.startsWith("{") && part.nonEmpty)
       .minByOption(_.count(_ == '{'))
 
-  /** A path that the template stands for, of the caller's namespace. */
+  /** An instance of the template in the caller's namespace. */
   def concrete(template: String): String =
     template
       .replace("{namespace}", "_")
@@ -57,14 +57,14 @@ object ApiDescription:
   private val Rest = "{rest}"
   private val StrangersCall = raw"\{(owner|tenant)}".r
 
-  /** A path with as many segments as its template. */
+  /** Returns a path without its query, with as many segments as its template. */
   private def instance(path: String, template: String): String =
     val parts = path.takeWhile(_ != '?').split("/", -1)
     val most = template.split("/", -1).length
     if !template.endsWith(Rest) then path.takeWhile(_ != '?')
     else (parts.take(most - 1) :+ parts.drop(most - 1).mkString("%2F")).mkString("/")
 
-  /** What is wrong with an answer, by the description. Calls it does not know must be refused. */
+  /** Returns how a reply violates the description. Calls that it does not describe must be refused. */
   def faults(
       method: String,
       path: String,
@@ -77,11 +77,11 @@ object ApiDescription:
       case None =>
         if Set(400, 401, 403, 404, 405).contains(status) then Seq.empty
         else Seq(s"undocumented: $method $path $status")
-      // A web action says itself whether there is a body.
+      // A web action itself decides whether there is a body.
       case Some(template) if body.isEmpty && StrangersCall.findFirstIn(template).isDefined => Seq.empty
       case Some(template) =>
         val response = SimpleResponse.Builder(status)
-        // A few answers say nothing.
+        // A few replies have no body.
         if contentType.nonEmpty then response.withBody(body).withContentType(contentType)
         headers.foreach((name, value) => response.withHeader(name, value))
         validator
@@ -91,7 +91,7 @@ object ApiDescription:
           .map(m => s"$method $template $status: $m")
           .toSeq
 
-  /** What is wrong with a request that was accepted. */
+  /** Returns how a request that was accepted violates the description. */
   def requestFaults(method: String, path: String, body: Option[String]): Seq[String] =
     val concrete = template(method, path).fold(path)(instance(path, _))
     val builder = SimpleRequest.Builder(method, concrete).withAuthorization("Basic eDp5")

@@ -5,9 +5,9 @@ import munit.FunSuite
 import scala.concurrent.duration.{Duration, DurationInt}
 import scala.concurrent.{Await, Future, Promise}
 
-/** Who gets memory for a body, and when. */
+/** Which bodies get memory, and when. */
 class BodyBudgetSuite extends FunSuite:
-  /** A body that is under way until it is ended. */
+  /** A body that is under way until `end` is called. */
   private final class Body(budget: BodyBudget, namespace: String):
     private val work = Promise[Unit]()
     private val begun = Promise[BodyBudget.Share]()
@@ -22,7 +22,7 @@ class BodyBudgetSuite extends FunSuite:
 
   private def isGranted(reserved: Future[Unit]): Boolean = reserved.isCompleted
 
-  test("namespaces take turns, and one's bodies go in the order they came"):
+  test("namespaces take turns, and each namespace's bodies are served in order of arrival"):
     val budget = BodyBudget(10, 10)
     val names = Vector("a", "a", "a", "b", "b", "c")
     val bodies = names.map(Body(budget, _))
@@ -32,7 +32,7 @@ class BodyBudgetSuite extends FunSuite:
       assert(isGranted(reserved(next)), next)
       bodies(next).end()
 
-  test("a namespace that has its share lets others pass"):
+  test("a namespace that has its full share lets others pass"):
     val budget = BodyBudget(10, 5)
     val (first, second, other) = (Body(budget, "a"), Body(budget, "a"), Body(budget, "b"))
     assert(isGranted(first.share.reserve(5)))
@@ -43,7 +43,7 @@ class BodyBudgetSuite extends FunSuite:
     first.end()
     assert(isGranted(waits))
 
-  test("nobody passes one that waits for what all share, until it leaves"):
+  test("no body passes one that waits for the shared memory, until that one leaves"):
     val budget = BodyBudget(10, 8)
     val Vector(a, b, c, d) = Vector("a", "b", "c", "d").map(Body(budget, _)): @unchecked
     assert(isGranted(a.share.reserve(8)))
@@ -56,7 +56,7 @@ class BodyBudgetSuite extends FunSuite:
     a.end()
     assert(d.share.take(8))
 
-  test("of what is released nothing is held, and it is not given back twice"):
+  test("released memory is no longer held and is not given back twice"):
     val budget = BodyBudget(10, 10)
     val (first, second) = (Body(budget, "a"), Body(budget, "b"))
     assert(isGranted(first.share.reserve(10)))
@@ -65,7 +65,7 @@ class BodyBudgetSuite extends FunSuite:
     first.end()
     assert(!isGranted(Body(budget, "c").share.reserve(1)))
 
-  test("what had memory has its price, come or not; what got none has none"):
+  test("a body that got memory is charged, whether it arrived or not; one that got none is not"):
     val budget = BodyBudget(100, 100, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     def announced(bytes: Long)(meanwhile: BodyBudget.Share => Unit) =
       val body = Body(budget, "a")

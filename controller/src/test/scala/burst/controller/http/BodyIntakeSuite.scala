@@ -8,7 +8,7 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 
-/** On which threads something is made of a body, and within which memory. */
+/** On which threads bodies are processed, and within which memory. */
 class BodyIntakeSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private given system: ActorSystem = ActorSystem("body-intake")
@@ -34,7 +34,7 @@ class BodyIntakeSuite extends munit.FunSuite:
     Blocking(dispatcher)
   )
 
-  /** Whether it was made at once and not in turn, of a body that becomes so large; or why not. */
+  /** Whether a body that grows this large was processed immediately and not in turn, or why not at all. */
   private def made(intake: BodyIntake, body: Int, becomes: Int): Either[ApiError, Boolean] =
     Await.result(making(intake, body, becomes)(Future.unit), 60.seconds)
 
@@ -49,14 +49,14 @@ class BodyIntakeSuite extends munit.FunSuite:
     )
     intake("a", request)(_.growing(_ => Right(growing))(made => work.map(_ => Right(made))))
 
-  test("a small body that becomes large is made so in turn, as a large one is taken apart"):
+  test("a small body that grows large is processed in turn, like a large one"):
     val roomy = intake(memory = 10L << 20)
     assertEquals(made(roomy, body = kib, becomes = 2 * kib), Right(true))
     assertEquals(made(roomy, body = kib, becomes = 64 * kib), Right(true))
     assertEquals(made(roomy, body = kib, becomes = 65 * kib), Right(false))
     assertEquals(made(roomy, body = 100 * kib, becomes = 200 * kib), Right(false))
 
-  test("what it becomes is within the memory for large bodies"):
+  test("the size a body grows to counts against the memory for large bodies"):
     val scarce = intake(memory = 1L << 20)
     assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
     val (begun, end) = (Promise[Unit](), Promise[Unit]())
@@ -69,5 +69,5 @@ class BodyIntakeSuite extends munit.FunSuite:
     assertEquals(Await.result(first, 60.seconds), Right(false))
     assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
 
-  test("what is more than a namespace's share has all of it, and is let in when it is alone"):
+  test("a body larger than a namespace's share takes all of it, and is admitted when alone"):
     assertEquals(made(intake(memory = 1L << 20), body = kib, becomes = 3000 * kib), Right(false))

@@ -25,26 +25,26 @@ class BodyLimitsSuite extends ConnectionSuite:
       val monster = s"Content-Length: ${Long.MaxValue}"
       refused(c.send(head("PUT", s"$bursts/x", monster)).reply(), 413)
 
-  test("a client that waits for 100 Continue is refused without being told to go on"):
+  test("a client that waits for 100 Continue is refused without receiving it"):
     raw: c =>
       val asked = head("POST", s"$bursts/x", "Content-Length: 65537", "Expect: 100-continue")
       refused(c.send(asked).reply(), 413)
 
-  test("a chunked body is counted, and refused when it passes the limit, not when it ends"):
+  test("a chunked body is refused as soon as it passes the limit, not when it ends"):
     raw: c =>
       c.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked"))
       (1 to 5).foreach(_ => c.send(chunk(16000)))
       refused(c.reply(), 413, "65536 bytes")
 
-  /** A client that stands still for longer than the server waits may be reset: it tries again. */
+  /** Repeats an exchange that was reset, as a client that stalls longer than the server waits can be. */
   private def untilAnswered(exchange: RawConnection => Unit)(using munit.Location): Unit =
     val tries = Iterator.continually(Try(raw(exchange))).take(3)
     val last = tries.find:
       case Failure(_: SocketException | _: EOFException) => false
       case _ => true
-    last.fold(fail("it was reset each time"))(_.get)
+    last.fold(fail("the connection was reset each time"))(_.get)
 
-  test("a client that goes on sending what was refused still gets its answer"):
+  test("a client that keeps sending a refused body still gets its response"):
     untilAnswered: c =>
       c.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked"))
       (1 to 200).foreach(_ => c.send(chunk(16000)))
@@ -63,15 +63,15 @@ class BodyLimitsSuite extends ConnectionSuite:
       val cutOff = Try((1 to 200).foreach(_ => c.send(chunk(1 << 20)))) // 200 MB
       assert(cutOff.isFailure, "the server took 200 MB of a body of at most 64 KiB")
 
-  test("a chunked body within the limit is taken"):
+  test("a chunked body within the limit is accepted"):
     raw: c =>
       c.send(head("POST", s"$bursts/ghost", "Transfer-Encoding: chunked"))
       refused(c.send("c\r\n{\"size\" : 1}\r\n0\r\n\r\n").reply(), 404, "'ghost'")
 
-  test("more deploys than can be held at once wait for each other"):
+  test("deploys that do not fit in memory together wait for each other"):
     val whole = head("PUT", s"$bursts/x", "Content-Length: 200000") + "x" * 200000
     raw: first =>
-      // The interim answer shows that the server has begun to take the body in.
+      // The interim response shows that the server has begun to read the body.
       first.send(head("PUT", s"$bursts/x", "Content-Length: 200000", "Expect: 100-continue"))
       first.interim()
       first.send("x" * 100000)
@@ -80,7 +80,7 @@ class BodyLimitsSuite extends ConnectionSuite:
         refused(first.send("x" * 100000).reply(), 400, "not valid JSON")
         refused(second.reply(), 400, "not valid JSON")
 
-  test("small bodies of flares share a memory"):
+  test("small bodies of flares share one memory budget"):
     val body = """{"size":1,"params":"""" + "x" * 60000
     def asked(more: String*) = head("POST", s"$bursts/ghost", s"Content-Length: ${body.length + 2}" +: more*)
     raw: first =>
@@ -92,14 +92,14 @@ class BodyLimitsSuite extends ConnectionSuite:
         refused(first.send("\"}").reply(), 404, "'ghost'")
         refused(second.reply(), 404, "'ghost'")
 
-  test("the inputs may not grow beyond the limit by what stands under them, nor other fields be large"):
+  test("inputs may not grow beyond the limit by the parameters under them"):
     deploy("padded", s""","parameters":{"pad":"${"x" * 1000}"}""")
     def post(body: String) = send("POST", s"$bursts/padded", Some(body))
     assertEquals(post(s"""{"params":[${Vector.fill(60)("{}").mkString(",")}]}""").status, 202)
     refused(post(s"""{"params":[${Vector.fill(70)("{}").mkString(",")}]}"""), 413, "65536 bytes")
     assertEquals(post(s"""{"params":[${Vector.fill(70)("""{"pad":1}""").mkString(",")}]}""").status, 202)
 
-  test("a body that breaks off, or breaks its encoding, harms nobody"):
+  test("a body that breaks off, or breaks its encoding, does no harm"):
     raw(_.send(head("POST", s"$bursts/x", "Content-Length: 100") + "{"))
     raw(_.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked") + "5\r\nab"))
     raw: c =>
@@ -108,7 +108,7 @@ class BodyLimitsSuite extends ConnectionSuite:
       assert(reply.status >= 400 && reply.status < 500, reply)
     assertEquals(send("GET", "/ping").status, 200)
 
-/** Those that never come. */
+/** Bodies that never arrive. */
 class LateBodySuite extends ConnectionSuite:
   override def settings = "burst.http.body-timeout = 3s"
 
@@ -125,10 +125,10 @@ class SlowBodySuite extends ConnectionSuite:
 
   private def dripping(c: RawConnection): Reply =
     val answered = Iterator.continually(c.send("x").hears(20.millis)).take(3000).contains(true)
-    assert(answered, "it was taken for a minute")
+    assert(answered, "the body was accepted for a minute")
     c.reply()
 
-  test("a body that comes in drops is given up, of a stranger as well"):
+  test("a body that trickles in is abandoned, even before its sender is known"):
     raw: c =>
       c.send(head("PUT", s"$bursts/x", "Content-Length: 200000"))
       refused(dripping(c), 408, "did not arrive in time")

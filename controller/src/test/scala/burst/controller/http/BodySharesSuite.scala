@@ -1,6 +1,6 @@
 package burst.controller.http
 
-/** What one namespace's large bodies leave to the others, and to its own small ones. */
+/** What one namespace's large bodies leave for the others, and for its own small ones. */
 class BodySharesSuite extends ConnectionSuite:
   override def settings = """
     burst.http.flare-body-limit = 256KiB
@@ -11,8 +11,8 @@ class BodySharesSuite extends ConnectionSuite:
 
   private val large = 250_000
 
-  /** Takes a large body in, but for its last byte, while others of its namespace wait for its memory and
-    * something else is done.
+  /** Sends a large body except for its last byte, and does some work while `others` more bodies of its
+    * namespace wait for memory.
     */
   private def holding[A](method: String, auth: String, others: Int)(work: => A): A =
     val connections = Vector.fill(1 + others)(connect())
@@ -30,7 +30,7 @@ class BodySharesSuite extends ConnectionSuite:
 
   private def namespace(name: String): String = storage.namespaces.create(name).getOrElse(fail(name))
 
-  test("two namespaces do not have all of the memory for flares, nor one that for deploys"):
+  test("two namespaces cannot take all of the memory for flares, nor one all of that for deploys"):
     val (first, second, third) = (namespace("f1"), namespace("f2"), namespace("f3"))
     holding("POST", first, 1):
       holding("POST", second, 1):
@@ -38,7 +38,7 @@ class BodySharesSuite extends ConnectionSuite:
     holding("PUT", first, 3):
       raw(c => refused(c.send(asked("PUT", third, large) + "x" * large).reply(), 400, "not valid JSON"))
 
-  test("a body that is being taken in is not broken off by one that begins later, which waits"):
+  test("a body that is being read is not interrupted by a later one, which waits"):
     Vector("POST", "PUT").foreach: method =>
       raw: first =>
         first.send(asked(method, credentials, large, "Expect: 100-continue\r\n"))
@@ -46,18 +46,18 @@ class BodySharesSuite extends ConnectionSuite:
         first.send("x" * 1000)
         raw: second =>
           second.send(asked(method, credentials, large, "Expect: 100-continue\r\n"))
-          // Meanwhile it has come to where it waits, as a rule.
+          // By the time of this response, the second one is usually waiting.
           assertEquals(send("GET", bursts).status, 200)
           refused(first.send("x" * (large - 1000)).reply(), 400, "not valid JSON")
           second.interim()
           refused(second.send("x" * large).reply(), 400, "not valid JSON")
 
-  test("a small body does not wait for large ones to go, of its own namespace neither"):
+  test("a small body does not wait for large ones, not even for those of its own namespace"):
     holding("POST", credentials, 1):
       raw: c =>
         refused(c.send(asked("POST", credentials, 40_000) + "x" * 40_000).reply(), 400, "not valid JSON")
 
-  test("what inputs become by the parameters under them counts as well"):
+  test("the size that inputs grow to by the parameters under them counts as well"):
     deploy("padded", s""","parameters":{"pad":"${"x" * 1000}"}""")
     def many() =
       send("POST", s"$bursts/padded", Some(s"""{"params":[${Vector.fill(200)("{}").mkString(",")}]}"""))

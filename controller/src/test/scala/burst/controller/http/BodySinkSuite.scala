@@ -22,19 +22,19 @@ class BodySinkSuite extends FunSuite:
     val body = Source.fromIterator(() => Iterator.fill(5) { seen(); piece })
     Await.result(body.runWith(BodySink(10_000, times, BodyBudget.Free, pause)), 60.seconds)
 
-  test("a body that is not read yet is not its client's fault"):
+  test("the time before a body is read does not count against its client"):
     val times = BodyTimes(overall = 20.millis, least = 1_000_000, within = 20.millis)
     assertEquals(read(times, pause = 200.millis, () => ()).map(_.length), Right(500))
 
-  test("nothing is held of a body that is not read yet"):
+  test("nothing of a body is held before it is read"):
     @volatile var asked = 0
     val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 100)))
     val times = BodyTimes(overall = 10.seconds, least = 0, within = 1.hour)
     val first = budget.within("a")(share => Future.successful(share.announce(100)))
     assertEquals(Await.result(first, 20.seconds), Some(Duration.Zero))
-    // It does not come, which gives back what was announced.
+    // The body never arrives, so what it announced is given back.
     val second = budget.within("a")(share => Future.successful(share.announce(3700)))
-    val pause = Await.result(second, 20.seconds).getOrElse(fail("refused"))
+    val pause = Await.result(second, 20.seconds).getOrElse(fail("the announcement was refused"))
     assert(pause > 30.minutes, pause)
     val waiting = Source
       .fromIterator(() => Iterator.fill(5) { asked += 1; piece })
@@ -43,7 +43,7 @@ class BodySinkSuite extends FunSuite:
     assert(!waiting.isCompleted)
     assert(asked <= 1, asked)
 
-  test("a body that was refused costs nothing of the pace"):
+  test("a refused body does not count against the rate"):
     val budget = BodyBudget(10, 10, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     def announce(bytes: Long, takes: Long) =
       Await.result(
@@ -56,19 +56,19 @@ class BodySinkSuite extends FunSuite:
 
   private val json = ContentTypes.`application/json`
 
-  /** Begins to read a body of `length` bytes of which none comes. */
+  /** Begins to read a body of `length` bytes, none of which arrives. */
   private def absent(budget: BodyBudget, namespace: String, length: Long, time: FiniteDuration) =
     val body = RequestBody(BodyTimes(time, 0, 1.hour), JsonLimits(10, 10, 10))
     val request = HttpRequest(entity = HttpEntity(json, length, Source.maybe[ByteString]))
     budget.within(namespace)(share => body.read(request, length, share))
 
-  test("a body that does not come in time costs what it declared"):
+  test("a body that does not arrive in time is charged the length it declared"):
     val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     assertEquals(Await.result(absent(budget, "a", 1000, 20.millis), 60.seconds), Left(ApiError.BodyTooSlow))
     val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(100))), 20.seconds)
     assert(pause.exists(_ > 90.seconds), pause)
 
-  test("a body waits for memory as long as it may take itself, and is then refused at no cost"):
+  test("a body waits for memory as long as it may take to arrive, and is then refused at no cost"):
     val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     val (granted, ended) = (Promise[Unit](), Promise[Unit]())
     val holder = budget.within("a"): share =>
@@ -81,7 +81,7 @@ class BodySinkSuite extends FunSuite:
     assert(!holder.isCompleted)
     ended.success(())
 
-  test("a body that came in bytes is held in few pieces"):
+  test("a body that arrived byte by byte is held in few pieces"):
     val drops = Source.fromIterator(() => Iterator.tabulate(100_000)(i => ByteString(i.toByte)))
     val times = BodyTimes(overall = 1.minute, least = 0, within = 1.hour)
     val body =
@@ -89,16 +89,16 @@ class BodySinkSuite extends FunSuite:
     assert(body.asByteBuffers.size < 20, body.asByteBuffers.size)
     assertEquals(body, ByteString(Array.tabulate(100_000)(_.toByte)))
 
-  test("a body that is here already waits for its namespace's pace as others do"):
+  test("a body that has already arrived waits for its namespace's rate as others do"):
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
     val request = HttpRequest(entity = HttpEntity(json, ByteString("x" * 100)))
     val budget = BodyBudget(1000, 1000, Some(ByteRateLimiter(rate = 1, burst = 100)))
-    // Its share is given back before it is looked at.
+    // The share is given back before the result is looked at.
     def read() = budget.within("a")(share => Future.successful(Vector(body.read(request, 1000, share))))
     assertEquals(Await.result(read(), 20.seconds).head.value.map(_.isSuccess), Some(true))
     assertEquals(Await.result(read(), 20.seconds).head.value, None)
 
-  test("bodies of unknown length cost what they have, and are not taken for the largest"):
+  test("bodies of unknown length are charged their actual size, not the largest possible"):
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
     val budget = BodyBudget(10_000, 10_000, Some(ByteRateLimiter(rate = 1, burst = 1000)))
     def read(bytes: Int) =
@@ -108,6 +108,6 @@ class BodySinkSuite extends FunSuite:
     val small = Vector.fill(7)(read(100))
     small.foreach(taken => assertEquals(Await.result(taken, 20.seconds).map(_.length), Right(100)))
     assertEquals(Await.result(read(1000), 20.seconds).map(_.length), Right(1000))
-    // 700 more than a burst came.
+    // 700 bytes more than a burst arrived.
     val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(0))), 20.seconds)
     assert(pause.exists(pause => pause > 600.seconds && pause <= 700.seconds), pause)

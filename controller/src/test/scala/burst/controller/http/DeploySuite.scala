@@ -27,7 +27,7 @@ class DeploySuite extends HttpSuite:
       .toSet
     assertEquals(storage.packages.ids().filterNot(used), Vector.empty)
 
-  test("what is not JSON or not an object is refused"):
+  test("a body that is not JSON, or not an object, is refused"):
     refused(put(""), 400, "not valid JSON")
     refused(put("{"), 400, "not valid JSON")
     refused(put("[]"), 400, "must be a JSON object")
@@ -49,7 +49,7 @@ class DeploySuite extends HttpSuite:
     refused(put(deployment(more = ""","parameters":[1]""").get), 400, "'parameters' must be an object")
     unchanged()
 
-  test("a package that the disk does not take is refused as what passes, and leaves nothing"):
+  test("a package that cannot be written is refused as a temporary failure and leaves nothing"):
     val packages = Path.of(config.getString("burst.store.directory")).resolve("packages")
     val aside = Files.move(packages, packages.resolveSibling("aside"))
     val reply = send("PUT", s"$bursts/bad", deployment())
@@ -58,7 +58,7 @@ class DeploySuite extends HttpSuite:
     assert(reply.headers.contains("retry-after"), reply.headers)
     unchanged()
 
-  test("a program of any kind is deployed, and is the same as an action"):
+  test("a program of any kind can be deployed, and is an action as well"):
     def exec(text: String) = s"""{"exec":{$text}}"""
     val source = """"code":"def f(args):\n    return args""""
     val reply = put(exec(s""""kind":"python","main":"f",$source"""), "snake")
@@ -81,7 +81,7 @@ class DeploySuite extends HttpSuite:
     refused(put(exec(s""""kind":"python","main":"${"x" * 513}",$source""")), 400, "'exec.main'")
     assertEquals(send("GET", s"$bursts/bad").status, 404)
 
-  test("a program of another kind leaves nothing that was the former kind's alone"):
+  test("deploying another kind removes what only the former kind had"):
     val actions = "/api/v1/namespaces/_/actions"
     val node = """{"exec":{"kind":"nodejs:20","code":"function main() {}"},"limits":{"concurrency":5}}"""
     assertEquals(send("PUT", s"$actions/changing", Some(node)).status, 200)
@@ -89,7 +89,7 @@ class DeploySuite extends HttpSuite:
     val action = send("GET", s"$actions/changing").json
     assertEquals(action.hcursor.downField("limits").get[Int]("concurrency"), Right(1))
     assert(!action.noSpaces.contains("nodejs"), action.noSpaces)
-    // Its former program's package, too.
+    // Removes the former program's package, too.
     assertEquals(send("DELETE", s"$bursts/changing").status, 200)
 
   test("options out of range are named with their range"):
@@ -112,7 +112,7 @@ class DeploySuite extends HttpSuite:
     refused(config(""""speed":9"""), 400, "'config.speed'")
     unchanged()
 
-  test("a package that cannot run here is refused with what to do"):
+  test("a package that cannot run here is refused with what to do about it"):
     def pack(bytes: Array[Byte]) = send("PUT", s"$bursts/bad", deployment(bytes))
     refused(pack(Array.empty), 400, "empty")
     refused(pack("echo".getBytes), 400, "neither a zip nor")
@@ -125,7 +125,7 @@ class DeploySuite extends HttpSuite:
     refused(pack(zip("exec" -> elf(), "zeros" -> new Array[Byte](2 << 20))), 400, "unpacks to")
     unchanged()
 
-  test("a package is compared with invokers that are up only"):
+  test("a package is checked only against invokers that are up"):
     val arm = FakeFlareService.machine.status.copy(runtime = RuntimeInfo("aarch64", "2.36"))
     service.views = Vector(FakeFlareService.machine, InvokerView(arm, 0, up = false))
     deploy("compared")
@@ -137,7 +137,7 @@ class DeploySuite extends HttpSuite:
     refused(put("x" * 140000), 413, "131072 bytes")
     unchanged()
 
-  test("a name outside the rule is refused"):
+  test("a name that breaks the naming rule is refused"):
     Seq("-a", "a!b", "a%2Fb%2Fc", "a%2F", "a%2F-b", "a%20", "x" * 257, "%C3%A9", "a%0A").foreach: name =>
       refused(send("PUT", s"$bursts/$name", deployment()), 400, "A name has at most 256")
     Seq("a", "_a", "A.b-c@d", "two%20words", "x" * 256).foreach: name =>
@@ -151,7 +151,7 @@ class DeploySuite extends HttpSuite:
     refused(as(None), 415)
     assertEquals(as(Some("application/json; charset=utf-8")).status, 200)
 
-  test("a definition is answered as it was deployed, with the platform's values where it says nothing"):
+  test("a definition is returned as deployed, with the platform's values for what it leaves out"):
     val more = ""","config":{"granularity":4,"packing":"homogeneous","retries":null},"parameters":{"a":[1]}"""
     val reply = deploy("whole", more)
     val expected = s"""{"namespace":"guest","name":"whole","version":"0.0.1",
@@ -162,7 +162,7 @@ class DeploySuite extends HttpSuite:
     assertEquals(send("GET", s"$bursts/whole").json, reply.json)
     assertEquals(send("GET", s"/api/v1/namespaces/guest/bursts/whole/").json, reply.json)
 
-  test("a taken name is 409 until it is overwritten, which raises the version"):
+  test("a name that is taken is 409 unless overwritten, which raises the version"):
     deploy("taken")
     val other = elf(Seq("GLIBC_2.17"))
     refused(send("PUT", s"$bursts/taken", deployment(other)), 409, "overwrite=true")
@@ -171,7 +171,7 @@ class DeploySuite extends HttpSuite:
     assert(storage.packages.size(PackageId.of(other)).isEmpty)
     assertEquals(send("PUT", s"$bursts/taken?overwrite=true", deployment(other)).string("version"), "0.0.2")
 
-  test("a namespace may have so many definitions and so many bytes of packages"):
+  test("a namespace's definitions are limited in number and in the bytes of their packages"):
     def named(credentials: String, name: String) =
       send("PUT", s"$bursts/$name?overwrite=true", deployment(), auth = Some(credentials))
     def namespace(name: String, limits: String) =
@@ -188,7 +188,7 @@ class DeploySuite extends HttpSuite:
     val more = deployment(more = ""","parameters":{"a":[1, 2]}""")
     refused(send("PUT", one, more, Some(small)), 413, s"${elf().length + 11} bytes")
 
-  test("fields beside the package are small, and lists say nothing of parameters"):
+  test("fields beside the package must be small, and lists do not show parameters"):
     def padded(size: Int) = deployment(more = s""","parameters":{"pad":"${"x" * size}"}""")
     refused(send("PUT", s"$bursts/padded", padded(1 << 16)), 413, "'exec'", "65536")
     assertEquals(send("PUT", s"$bursts/padded", padded(60_000)).status, 200)
@@ -196,7 +196,7 @@ class DeploySuite extends HttpSuite:
     assert(listed.exists(_("name").contains(Json.fromString("padded"))))
     assert(!listed.exists(_.contains("parameters")), listed)
 
-  test("an overwrite keeps the parameters and options it says nothing of"):
+  test("an overwrite keeps the parameters and options it does not name"):
     val first = deploy("kept", ""","config":{"granularity":4,"timeout":5000},"parameters":{"a":1,"b":2}""")
     def left(reply: Reply) = reply.json.mapObject(_.filterKeys(Set("config", "parameters")))
     assertEquals(left(deploy("kept")), left(first))
@@ -209,7 +209,7 @@ class DeploySuite extends HttpSuite:
     assertEquals(emptied.hcursor.get[Json]("parameters").map(_.noSpaces), Right("{}"))
     assertEquals(send("GET", s"$bursts/kept").json, emptied)
 
-  test("removing answers what was removed; its package goes with the last that uses it"):
+  test("removing returns the definition; its package is deleted with the last one that uses it"):
     val bytes = elf(Seq("GLIBC_2.18"))
     send("PUT", s"$bursts/one", deployment(bytes))
     send("PUT", s"$bursts/two", deployment(bytes))
@@ -220,7 +220,7 @@ class DeploySuite extends HttpSuite:
     refused(send("DELETE", s"$bursts/two"), 404, "'two'")
     refused(send("GET", s"$bursts/two"), 404, "'two'", "deploy it first")
 
-  test("definitions are listed in parts"):
+  test("definitions are listed in pages"):
     Seq("p1", "p2", "p3").foreach: name =>
       nextMoment()
       deploy(name)

@@ -3,15 +3,15 @@ package burst.controller.http
 import burst.controller.flare.FlareState
 import burst.protocol.JsonText
 
-/** Two namespaces, and every call there is: what one has, the other neither sees nor changes. The calls are
-  * those of openapi.yaml, so that a new one is held to this from the start.
+/** Two namespaces, and every call: what one has, the other can neither see nor change. The calls are those of
+  * openapi.yaml, so that a new one is checked from the start.
   */
 class EntitlementSuite extends HttpSuite:
   private val here = "/api/v1/namespaces/guest"
   private val management = "/api/v1/web/whisk.system/apimgmt"
   private lazy val other = storage.namespaces.create("other").getOrElse(fail("no key"))
 
-  /** What there is of `guest`'s, by the parameters of paths. */
+  /** The ids of what `guest` owns, for the parameters of paths. */
   private final case class Owned(flare: String, group: String, activation: String):
     def path(template: String): String =
       val named = template
@@ -54,17 +54,17 @@ class EntitlementSuite extends HttpSuite:
 
   private def body(method: String) = Option.when(method == "PUT" || method == "POST")("{}")
 
-  /** All of `guest`'s that can be read. */
+  /** Everything of `guest`'s that can be read. */
   private def seen(): Seq[(String, Int, String)] =
     val paths = ofNamespaces.collect { case ("GET", path) =>
       owned.path(path).replace("{namespace}", "guest")
     }
     (paths :+ s"$management/getApi").map: path =>
       val reply = send("GET", path)
-      // Its end is the time at which it was asked for.
+      // What has not ended shows the time of the request as its end.
       (path, reply.status, reply.body.replaceAll("\"(now|end)\":[0-9]+", ""))
 
-  test("what is another's is 403, for every call, and stays as it is"):
+  test("every call on another namespace is 403 and changes nothing"):
     val before = seen()
     for (path, status, body) <- before do assertEquals(status, 200, s"$path: $body")
     for
@@ -73,12 +73,12 @@ class EntitlementSuite extends HttpSuite:
     do
       val path = owned.path(template).replace("{namespace}", "guest")
       val reply = send(method, path, body(method), Some(shown))
-      // What is published is anybody's to list, and nothing is.
+      // Anybody may list what is published, and nothing is.
       if method == "GET" && template.endsWith("/packages") then assertEquals(reply.body, "[]", path)
       else refused(reply, 403)
     assertEquals(seen(), before)
 
-  test("by one's own namespace, what is another's is not there"):
+  test("under one's own namespace, what belongs to another is not found"):
     val before = seen()
     for (method, template) <- ofNamespaces if template.matches(".*(Id}|name}|version}).*") && method != "PUT"
     do
@@ -97,7 +97,7 @@ class EntitlementSuite extends HttpSuite:
     refused(send("DELETE", s"$management/deleteApi?basepath=/base", None, Some(other)), 404)
     assertEquals(seen(), before)
 
-  test("without credentials, and with wrong ones, every call is 401 but those that are for anybody"):
+  test("without valid credentials, every call that is not for anybody is 401"):
     val open = Set("/", "/ping", "/ready", "/metrics", "/api/v1", "/api/v1/openapi.yaml", "/api/v1/api-docs")
     val before = seen()
     for
@@ -109,11 +109,11 @@ class EntitlementSuite extends HttpSuite:
       refused(send(method, path, body(method), shown), 401)
     assertEquals(seen(), before)
 
-  test("a namespace's credentials do not administer"):
+  test("a namespace's credentials cannot administer"):
     for (method, template) <- ApiDescription.operations.toSeq.sorted if template.startsWith(administration) do
       refused(send(method, owned.path(template), body(method)), 401)
 
-  test("what is not exported is not there for strangers, and looks like what does not exist"):
+  test("to strangers, an action that is not exported looks like one that does not exist"):
     def asked(path: String) = send("GET", s"/api/v1/web/$path", None, None)
     assertEquals(asked("guest/default/open").status < 500, true)
     val none = asked("guest/default/none").error

@@ -1,11 +1,11 @@
 package burst.controller.http
 
-/** What OpenWhisk's clients are answered where what they name is not what they take it for. */
+/** Replies to OpenWhisk's clients if what they name is not what they take it for. */
 class EntityAnswersSuite extends EntitySuite:
   private def action(path: String, auth: String = credentials): Reply =
     store(s"actions/$path", source("python", python), auth)
 
-  test("what another collection has is told apart from what nothing has, and nothing is done to it"):
+  test("a name of another collection is 409, an unknown one 404, and neither call changes anything"):
     action("an-action")
     store("packages/a-package", Some("{}"))
     store("triggers/a-trigger", Some("{}"))
@@ -33,7 +33,7 @@ class EntityAnswersSuite extends EntitySuite:
       refused(send("PUT", s"$here/actions/$name/x", source("python", python)), 409, s"'$name'")
     held.foreach((collection, own) => assertEquals(send("GET", s"$here/$collection/$own").status, 200))
 
-  test("a binding whose package is gone is not there, and one whose package is closed is not to be had"):
+  test("a binding is 404 if its own namespace's package was deleted, and 403 if another's is closed"):
     store("packages/base", Some("{}"))
     store("packages/base-too", Some("""{"publish":true}"""))
     action("base-too/one")
@@ -53,7 +53,7 @@ class EntityAnswersSuite extends EntitySuite:
     refused(ask("packages/theirs", other), 403)
     assertEquals(send("DELETE", s"$here/packages/mine").status, 200)
 
-  test("activations are asked for with a slash before the name, and by an empty name all of them"):
+  test("activations are found with or without a slash before the name, and an empty name finds all"):
     action("ruled")
     store("triggers/fired", Some("{}"))
     store("rules/fires", Some("""{"trigger":"/_/fired","action":"/_/ruled"}"""))
@@ -67,7 +67,7 @@ class EntityAnswersSuite extends EntitySuite:
     for query <- Seq("name=//fired", "name=/a/b/c", "name=fired/") do
       refused(send("GET", s"$here/activations?$query"), 400, "A name")
 
-  test("a feed is named with its namespace and package or without, and is looked at on creation only"):
+  test("a feed's name may leave out namespace and package, and is checked only on creation"):
     def put(name: String, feed: String) =
       send(
         "PUT",
@@ -87,7 +87,7 @@ class EntityAnswersSuite extends EntitySuite:
     refused(send("GET", s"$here/triggers/unfed"), 404)
 
   test(
-    "a parameter for the start is a variable whatever it is called, and refused where the platform has the name"
+    "an init parameter becomes a variable whatever its name, and is refused if the platform reserves the name"
   ):
     def parameters(name: String) = s""""parameters":[{"key":"$name","value":"v","init":true}]"""
     for name <- Seq("my-var", "a.b", "with space", "é", "1st", "x" * 200) do
@@ -113,7 +113,7 @@ class EntityAnswersSuite extends EntitySuite:
       "without NUL"
     )
     refused(send("PUT", s"$here/packages/unfit", Some(s"{${of(nul)}}")), 400, "'v'", "without NUL")
-    // What is no string is handed on as JSON, in which a NUL is written out.
+    // A value that is not a string is passed on as JSON, in which a NUL is escaped.
     store("actions/fit", source("python", python, s",${of(s"[$nul]")}"))
     refused(send("GET", s"$here/actions/unfit"), 404)
     refused(send("GET", s"$here/packages/unfit"), 404)

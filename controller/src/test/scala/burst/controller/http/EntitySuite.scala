@@ -16,7 +16,7 @@ abstract class EntitySuite extends HttpSuite:
 
   protected val python: String = "def main(args):\n    return {\"é\": \"\\\\ and \\t\"}\n"
 
-  /** Stores an action or a package, whatever is there. */
+  /** Stores an action or a package, overwriting any that exists. */
   protected def store(path: String, body: Option[String], auth: String = credentials)(using
       munit.Location
   ): Reply =

@@ -11,7 +11,7 @@ class FailedLoginsSuite extends munit.FunSuite:
   private def login(client: String)(look: => Future[Option[Int]]) =
     logins.within(client, "u:k")(look).value.flatMap(_.toOption)
 
-  test("credentials of which nothing could be learned are not taken for wrong"):
+  test("credentials that could not be checked do not count as wrong"):
     (1 to 3).foreach(_ => assertEquals(login("a")(Future.failed(IllegalStateException("down"))), None))
     assertEquals(login("a")(Future.successful(None)), Some(Right(None)))
     assertEquals(login("a")(Future.successful(None)), Some(Right(None)))
@@ -20,5 +20,5 @@ class FailedLoginsSuite extends munit.FunSuite:
     assertEquals(
       login("a")(Future.successful(Some(1))),
       Some(Right(Some(1))),
-      "a client that was let in before need not"
+      "a client that logged in before does not"
     )

@@ -6,7 +6,7 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 
 class FairExecutorSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
-  test("namespaces take turns, however much one of them has to do"):
+  test("namespaces take turns, however much work one of them has"):
     val thread = Executors.newSingleThreadExecutor()
     try
       val executor = FairExecutor(ExecutionContext.fromExecutor(thread))
@@ -24,7 +24,7 @@ class FairExecutorSuite extends munit.FunSuite:
       assertEquals(done, Vector("a1", "b1", "c1", "a2", "b2", "a3"))
     finally thread.shutdownNow()
 
-  test("what fails is told, and the next one has its turn"):
+  test("a failure is returned, and the next task gets its turn"):
     given ExecutionContext = ExecutionContext.global
     val executor = FairExecutor(summon[ExecutionContext])
     val failed = executor("a")(throw IllegalStateException("provoked"))

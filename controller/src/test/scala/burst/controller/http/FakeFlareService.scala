@@ -17,18 +17,18 @@ import java.util.concurrent.atomic.AtomicReference
 import scala.concurrent.Future
 import scala.concurrent.duration.FiniteDuration
 
-/** A scheduler's side that does as it is told. Flares are stored as the real one would. */
+/** A scripted scheduler, which stores flares as the real one would. */
 final class FakeFlareService(flares: FlareStore) extends FlareService:
   import FakeFlareService.*
 
   @volatile var refusing: Option[Refusal] = None
 
-  /** What happens elsewhere while a flare is refused. */
+  /** Called at each submission, for what happens elsewhere meanwhile. */
   @volatile var meanwhile: () => Unit = () => ()
   @volatile var ending: Flare => Flare = identity
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
 
-  /** What a program of one worker puts out, in place of `outputs`. */
+  /** Computes the output of a flare of one worker, instead of `outputs`. */
   @volatile var program: Option[FlareRequest => JsonText] = None
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
   @volatile var views: Vector[InvokerView] = Vector(machine)
@@ -36,15 +36,14 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
 
-  /** It says nothing of its invokers. */
+  /** Whether it never answers when asked for its invokers. */
   @volatile var silent: Boolean = false
 
-  /** All that was submitted. */
+  /** All submitted requests that were accepted. */
   @volatile var requests: Map[FlareId, FlareRequest] = Map.empty
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
   val cancelled: AtomicReference[Option[(FlareId, CancelledBy)]] = AtomicReference(None)
 
-  /** The namespace whose flares were last ended. */
   @volatile var drained: Set[InvokerId] = Set.empty
 
   def drain(id: InvokerId, on: Boolean): Future[Option[InvokerView]] =
@@ -52,6 +51,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     views = views.map(view => view.copy(drained = drained(view.status.id)))
     Future.successful(views.find(_.status.id == id))
 
+  /** The namespace whose flares were last ended. */
   val ended: AtomicReference[Option[String]] = AtomicReference(None)
 
   def reset(): Unit =
@@ -83,7 +83,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
 
   private def store(request: FlareRequest): Either[Refusal, Flare] =
     val plain = FakeFlareService.queued(request)
-    // A key is forgotten some time after its flare was begun.
+    // An idempotency key expires some time after its flare was created, so that time must be real.
     val now = request.submission.map(_ => Timestamp.now())
     val flare = plain.copy(created = now.getOrElse(plain.created))
     try
@@ -142,7 +142,7 @@ object FakeFlareService:
     Vector.tabulate(request.size)(w => WorkerRecord(w, None, WorkerState.Pending, None, None, None))
   )
 
-  /** A flare's end, every worker on one pack. */
+  /** Returns the flare as ended in a state, with all workers on one pack. */
   def ended(state: FlareState, error: Option[Failure] = None)(flare: Flare): Flare = flare.copy(
     state = state,
     granularity = Some(flare.request.size),

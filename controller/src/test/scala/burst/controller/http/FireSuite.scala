@@ -12,7 +12,7 @@ import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.duration.{Duration, DurationInt}
 import scala.concurrent.{Await, ExecutionContext}
 
-/** Triggers that fire, by request and by alarm, and the built-in packages, over the API. */
+/** Triggers fired by requests and by alarms, and the built-in packages, over the API. */
 class FireSuite extends HttpSuite:
   override def settings =
     "burst.alarms.interval = 50ms, burst.http.public-url = \"https://burst.example.org/\""
@@ -38,13 +38,13 @@ class FireSuite extends HttpSuite:
   private def util(name: String, payload: String, path: String = "whisk.system/actions/utils") =
     send("POST", s"/api/v1/namespaces/$path/$name?blocking=true&result=true", Some(payload))
 
-  test("a trigger without an active rule is fired in vain, and leaves no record"):
+  test("firing a trigger without an active rule does nothing and leaves no record"):
     put("triggers/idle")
     val reply = send("POST", s"$here/triggers/idle", Some("{}"))
     assertEquals((reply.status, reply.body), (204, ""))
     refused(send("POST", s"$here/triggers/nobody", Some("{}")), 404, "'nobody'")
 
-  test("an active rule's action gets the payload over the parameters, and the record says what began"):
+  test("an active rule's action gets the payload over the parameters, and the record shows what began"):
     ruled("fired", """[{"key":"a","value":1},{"key":"b","value":1}]""")
     val reply = send("POST", s"$here/triggers/fired", Some("""{"b":2}"""), headers = Map("X-Own" -> "yes"))
     assertEquals(reply.status, 202, reply.body)
@@ -63,7 +63,7 @@ class FireSuite extends HttpSuite:
     assertEquals(log.get[String]("rule"), Right("guest/fired-rule"))
     assertEquals(log.get[Boolean]("success"), Right(true))
 
-  test("a record that cannot be stored for a moment is waited for: who is refused fires again"):
+  test("a fire waits for a record that cannot be stored for a moment, as a refused client fires again"):
     ruled("awaited")
     given ExecutionContext = system.executionContext
     given Scheduler = system.scheduler
@@ -88,12 +88,12 @@ class FireSuite extends HttpSuite:
     assertEquals(reply.status.intValue, 202)
     assertEquals((invocations.begun.size, invocations.recorded.size), (1, 1))
 
-  test("a fire's patience ends before its request's time does"):
+  test("a fire stops retrying before its request times out"):
     assertEquals(FireRoutes.patience(90.seconds), 20.seconds)
     assertEquals(FireRoutes.patience(8.seconds), 2.seconds)
     assertEquals(FireRoutes.patience(Duration.Inf), 20.seconds)
 
-  test("a fire takes an object or nothing"):
+  test("a fire accepts an object or no body"):
     ruled("picky")
     def fire(body: Option[String]) = send("POST", s"$here/triggers/picky", body)
     assertEquals(fire(Some("")).status, 202)
@@ -103,7 +103,7 @@ class FireSuite extends HttpSuite:
     refused(fire(Some("""{"a":1,"a":2}""")), 400)
     refused(fire(Some(s"""{"a":"${"x" * 1100000}"}""")), 413)
 
-  test("what a namespace fires in a minute has a limit"):
+  test("the number of a namespace's fires per minute is limited"):
     val own =
       send("PUT", s"$admin/eager", Some("""{"limits":{"firesPerMinute":1}}"""), caller(admin)).string("auth")
     assertEquals(send("PUT", s"$here/triggers/t", Some("{}"), Some(own)).status, 200)
@@ -115,7 +115,7 @@ class FireSuite extends HttpSuite:
     val seconds = limited.headers.get("retry-after").flatMap(_.toIntOption)
     assert(seconds.exists(s => s >= 1 && s <= 60), seconds)
 
-  test("the built-in packages are everybody's to read and to invoke, and nobody's to change"):
+  test("everybody can read and invoke the built-in packages, and nobody can change them"):
     val listed = send("GET", "/api/v1/namespaces/whisk.system/packages").json.asArray.toVector.flatten
     assertEquals(listed.flatMap(_.hcursor.get[String]("name").toOption).toSet, Set("alarms", "utils"))
     val alarms = send("GET", "/api/v1/namespaces/whisk.system/packages/alarms").json.hcursor
@@ -138,7 +138,7 @@ class FireSuite extends HttpSuite:
     val burst = "/api/v1/namespaces/whisk.system/actions/utils/echo?burst=true"
     refused(send("POST", burst, Some("""{"value":[1]}""")), 400, "'builtin'")
 
-  test("a binding of a built-in package has parameters of its own"):
+  test("a binding of a built-in package may have parameters of its own"):
     put(
       "packages/mine",
       """{"binding":{"namespace":"whisk.system","name":"utils"},"parameters":[{"key":"p","value":1}]}"""
@@ -148,7 +148,7 @@ class FireSuite extends HttpSuite:
       Json.obj("p" -> 1.asJson, "a" -> 1.asJson)
     )
 
-  test("a built-in action is invoked without waiting, too, and leaves its record"):
+  test("a built-in action can be invoked without waiting, and leaves a record"):
     val reply = send("POST", "/api/v1/namespaces/whisk.system/actions/utils/date", Some("{}"))
     assertEquals(reply.status, 202)
     val path = s"$here/activations/${reply.string("activationId")}"
@@ -156,9 +156,9 @@ class FireSuite extends HttpSuite:
     while send("GET", path).status != 200 && System.nanoTime() < end do Thread.onSpinWait()
     assertEquals(send("GET", path).json.hcursor.downField("response").get[Boolean]("success"), Right(true))
 
-  test("an alarm fires its trigger when it is due, and goes as it was told"):
+  test("an alarm fires its trigger when it is due, and deletes it afterwards if asked to"):
     ruled("woken")
-    // Anew should its date be over before it is looked at.
+    // Tried again if the date has passed before it is checked.
     val (date, created) = Iterator
       .continually:
         val date = Instant.now().plusSeconds(2).toEpochMilli
@@ -166,7 +166,7 @@ class FireSuite extends HttpSuite:
         date -> feed("once", "CREATE", "woken", more)
       .take(5)
       .find((_, created) => created.status == 200)
-      .getOrElse(fail("it is never made"))
+      .getOrElse(fail("the alarm was never created"))
     assertEquals(created.string("status"), "success", created.body)
     val end = System.nanoTime() + 60.seconds.toNanos
     while send("GET", s"$here/triggers/woken").status != 404 && System.nanoTime() < end do Thread.onSpinWait()
@@ -176,7 +176,7 @@ class FireSuite extends HttpSuite:
     assert(System.currentTimeMillis() >= date, "not before its time")
     assertEquals(send("GET", s"$here/rules/woken-rule").string("status"), "inactive")
 
-  test("a feed says what is wrong as an action does"):
+  test("a feed reports what is wrong as an action does"):
     put("triggers/unwoken")
     val bad = feed("alarm", "CREATE", "unwoken", ""","cron":"never"""")
     assertEquals(bad.status, 502, bad.body)

@@ -26,7 +26,7 @@ class FlareCallSuite extends HttpSuite:
     assertEquals(reply.status, 202, reply.body)
     service.last.get.getOrElse(fail("not submitted"))
 
-  test("a flare of nothing, of too many, or of two minds is refused"):
+  test("a flare of no workers, of too many, or of two different sizes is refused"):
     refused(post("{}"), 400, "how many workers")
     refused(post("""{"params":{"a":1}}"""), 400, "how many workers")
     refused(post("""{"size":0}"""), 400, "'size'", "from 1 to 4096")
@@ -72,7 +72,7 @@ class FlareCallSuite extends HttpSuite:
     refused(post("""{"size":1}""", name = "ghost"), 404, "'ghost'")
     refused(post("""{"size":1}""", name = "gh!ost"), 400, "A name has")
 
-  test("the scheduler's refusals become answers that say what to change"):
+  test("the scheduler's refusals become responses that say what to change"):
     def when(refusal: Refusal) =
       service.refusing = Some(refusal)
       post("""{"size":100}""")
@@ -87,25 +87,25 @@ class FlareCallSuite extends HttpSuite:
     assertEquals(full.headers("retry-after"), "1")
     refused(when(Refusal.NoInvokers), 503, "invoker")
 
-  test("what nobody foresaw is 500 and tells the caller nothing"):
+  test("an unexpected failure is 500 and reveals nothing to the caller"):
     service.breaking = Some(RuntimeException("secret inside"))
     val reply = post("""{"size":1}""")
     refused(reply, 500, "code")
     assert(!reply.body.contains("secret"))
 
-  test("a bucket that fails is told as what passes, and when to try again"):
+  test("a failing bucket is reported as temporary, with when to try again"):
     service.breaking = Some(BlobStoreException("storing inputs", RuntimeException("no answer")))
     val reply = post("""{"size":1}""")
     refused(reply, 503, "again")
     assert(reply.headers.contains("retry-after"), reply.headers)
 
-  test("a disk that is full is told as such, and when to try again"):
+  test("a full disk is reported as such, with when to try again"):
     service.breaking = Some(StoreException("storing inputs", IOException("/data/x: No space left on device")))
     val reply = post("""{"size":1}""")
     refused(reply, 503, "the controller's disk is full; send the request again once there is room")
     assert(reply.headers.contains("retry-after"), reply.headers)
 
-  test("the request is completed from the definition and the platform"):
+  test("a request is completed with the values of the definition and of the platform"):
     val r = request("""{"size":3,"params":{"who":"me"}}""")
     assertEquals(r.size, 3)
     assertEquals(r.inputs, Inputs.Shared(JsonText("""{"kept":1,"who":"me"}""")))
@@ -123,18 +123,18 @@ class FlareCallSuite extends HttpSuite:
     assertEquals((own.granularity, own.packing, own.backend), (Some(1), Packing.Heterogeneous, "redis-list"))
     assertEquals((own.chunkSize, own.timeout, own.memory, own.retries), (Some(4096), 1.milli, 64, 2))
 
-  test("one input for each worker, objects over the definition's parameters and others as they are"):
+  test("each worker gets its own input: objects over the definition's parameters, others unchanged"):
     val r = request("""{"params":[{"who":"me"},7,null],"size":3}""")
     val each = Inputs.Each(Vector(JsonText("""{"kept":1,"who":"me"}"""), JsonText("7"), JsonText("null")))
     assertEquals((r.size, r.inputs), (3, each))
     assertEquals(request("""{"params":["x"]}""").size, 1)
 
-  test("a call that does not wait answers the id alone"):
+  test("a call that does not wait returns the id alone"):
     val reply = post("""{"size":1}""")
     assertEquals(reply.status, 202)
     assertEquals(reply.json.asObject.map(_.keys.toList), Some(List("flareId")))
 
-  test("a blocking call answers the finished flare: 200 when it succeeded"):
+  test("a blocking call returns the finished flare: 200 if it succeeded"):
     service.ending = ended(FlareState.Succeeded)
     val reply = post("""{"size":2}""", "?blocking=true")
     assertEquals(reply.status, 200)
@@ -151,7 +151,7 @@ class FlareCallSuite extends HttpSuite:
     )
     assertEquals(send("GET", s"$flares/$id").json, reply.json)
 
-  test("a blocking call answers 502 and the same body when it did not succeed"):
+  test("a blocking call returns 502 and the same body if the flare did not succeed"):
     val failure = Failure(FailureKind.Panic, "boom", worker = Some(1))
     Seq(FlareState.Failed, FlareState.Cancelled, FlareState.TimedOut).foreach: state =>
       service.ending = ended(state, Some(failure))
@@ -165,7 +165,7 @@ class FlareCallSuite extends HttpSuite:
     assertEquals(reply.status, 202)
     assert(reply.string("flareId").nonEmpty)
 
-  test("with result=true the answer is the result, of all workers"):
+  test("with result=true the response is the result of all workers"):
     val failure = Failure(FailureKind.Error, "no", worker = Some(1))
     service.ending = ended(FlareState.Failed, Some(failure))
     service.outputs = Vector(

@@ -29,12 +29,12 @@ class FlaresSuite extends HttpSuite:
     refused(send("DELETE", s"$flares/xyz"), 400)
     refused(send("GET", s"$flares/${foreign.id.value}/inputs"), 404, "no such path")
 
-  test("a list's parameters are checked, and states are told"):
+  test("a list's parameters are checked, and the refusal names the states"):
     refused(send("GET", s"$flares?state=done"), 400, "'state'", "timed-out")
     refused(send("GET", s"$flares?limit=201"), 400, "'limit'")
     refused(send("GET", s"$flares?skip=x"), 400, "'skip'")
 
-  test("a list shows flares newest first without their parts, filtered"):
+  test("a list shows flares newest first and filtered, without packs and workers"):
     val a = stored(Samples.flare(created = 5000, name = "listed"))
     val b = stored(Samples.flare(created = 6000, name = "listed", state = FlareState.TimedOut))
     stored(Samples.flare(created = 7000, name = "listed", namespace = "elsewhere"))
@@ -51,7 +51,7 @@ class FlaresSuite extends HttpSuite:
     val keys = send("GET", s"$flares?name=listed").json.hcursor.downArray.keys.get.toSet
     assert(!keys("packs") && !keys("workers"))
 
-  test("a queued flare shows where it stands, any other does not"):
+  test("a queued flare shows its position in the queue, and no other flare does"):
     val waits = stored(Samples.flare())
     val done = stored(Samples.flare(state = FlareState.Failed))
     service.estimates =
@@ -77,7 +77,7 @@ class FlaresSuite extends HttpSuite:
       )
     )
 
-  test("outputs are shown as they are, however deep; large ones come from beside the database"):
+  test("outputs are shown unchanged, however deep; large ones are read from outside the database"):
     val f = stored(Samples.flare())
     val deep = "[" * 100_000 + "]" * 100_000
     val large = "\"" + "x" * 3_000_000 + "\""
@@ -99,7 +99,7 @@ class FlaresSuite extends HttpSuite:
     val head = s"""{"flareId":"${f.id.value}","state":"queued","error":null,"outputs":["""
     assertEquals(reply.body, s"""$head{"worker":0,"output":$deep},{"worker":1,"output":$large}]}""")
 
-  test("an answer whose output has gone breaks off"):
+  test("a response whose output was deleted breaks off"):
     val f = stored(Samples.flare())
     storage.flares.addResults(f.id, Vector(WorkerResult(0, Some(Output.OutOfLine(5)), None)))
     val raw = RawConnection(port)
@@ -107,10 +107,10 @@ class FlaresSuite extends HttpSuite:
     raw.send(s"GET $flares/${f.id.value}/result HTTP/1.1\r\nHost: x\r\n$auth\r\n\r\n")
     val ended = scala.util.Try(raw.rest())
     raw.close()
-    // Reset, or at least without the last chunk.
+    // It was reset, or at least ended without the last chunk.
     assert(ended.toOption.forall(!_.endsWith("0\r\n\r\n")), ended)
 
-  test("logs are shown in order, of all or one worker, and say when they are cut"):
+  test("logs are shown in order, of all workers or one, and report when they are cut"):
     val f = stored(Samples.flare())
     storage.flares.addLogs(
       f.id,
@@ -141,7 +141,7 @@ class FlaresSuite extends HttpSuite:
     )
     assertEquals(lines(s"?from=$next"), Vector("later"))
     assertEquals(lines(s"?from=$next&worker=0"), Vector.empty)
-    // What was cleared counts, so that who has read of the attempt before gets all of this one.
+    // Cleared lines still count, so that a reader of the previous attempt gets all of this one.
     storage.flares.clearAttempt(f.id)
     storage.flares.addLogs(
       f.id,
@@ -169,7 +169,7 @@ class FlaresSuite extends HttpSuite:
     val f = stored(ended(FlareState.Succeeded)(Samples.flare()))
     storage.flares.addPhases(f.id, Vector(PhaseMark(0, "read", Timestamp.ofMicros(1050))))
     val timeline = send("GET", s"$flares/${f.id.value}/timeline").json.hcursor
-    assert(timeline.get[Long]("now").exists(_ > 1090), "phases that last need to know the present")
+    assert(timeline.get[Long]("now").exists(_ > 1090), "unfinished phases need the current time")
     assertEquals(
       timeline.downField("workers").downArray.focus,
       Some(
@@ -181,7 +181,7 @@ class FlaresSuite extends HttpSuite:
       )
     )
 
-  test("cancelling is 202 once it is marked, 409 when the flare has ended, 404 when it has gone"):
+  test("cancelling is 202 once it is marked, 409 if the flare has ended, 404 if it does not exist"):
     val f = stored(Samples.flare())
     val path = s"$flares/${f.id.value}"
     val accepted = send("DELETE", path)

@@ -9,7 +9,7 @@ import java.nio.file.Files
 import org.apache.pekko.actor.typed.DispatcherSelector
 import org.apache.pekko.http.scaladsl.server.Route
 
-/** The API gateway with a store of its own, called as wsk and npm's openwhisk do. */
+/** The API gateway with a store of its own, called as wsk and npm's openwhisk call it. */
 abstract class GatewayFixture extends WebSuite:
   private lazy val directory = Files.createTempDirectory("burst-gateway")
   private lazy val storage: Storage =
@@ -61,7 +61,7 @@ abstract class GatewayFixture extends WebSuite:
     assertEquals(reply.status, 200, reply.body)
     reply
 
-  /** Where an API is, without the host. */
+  /** The address of an API, without the host. */
   protected def address(reply: Reply): String =
     reply.string("gwApiUrl").stripPrefix(s"http://127.0.0.1:$port")
 
@@ -72,7 +72,7 @@ class GatewaySuite extends GatewayFixture:
     exported("own", """{"web-custom-options":true}""")
     exported("raw", """{"raw-http":true}""")
 
-  test("the address that is told works"):
+  test("the address that is returned works"):
     val reply = made(operation("/hello", "/world", "GET", "hello"), "?responsetype=json")
     assert(reply.string("gwApiUrl").startsWith(s"http://127.0.0.1:$port/api/"), reply.body)
     assertEquals(reply.json.hcursor.get[Boolean]("gwApiActivated"), Right(true))
@@ -83,14 +83,14 @@ class GatewaySuite extends GatewayFixture:
     assertEquals(got.headers("access-control-allow-origin"), "*")
     assert(got.headers("content-security-policy").startsWith("sandbox "))
 
-  test("parameters of a path are arguments, which nothing that is sent stands above"):
+  test("path parameters become arguments, which nothing that is sent can override"):
     val at = address(made(operation("/club", "/books/{isbn}", "POST", "hello"), "?responsetype=json"))
     val reply = ask("POST", s"$at/books/a%2Fb?isbn=2", Seq(jsonType), """{"isbn":"3","x":1}""")
     assertEquals(reply.string("isbn"), "a/b")
     assertEquals(reply.string("__ow_path"), "/club/books/a%2Fb")
     assertEquals(reply.json.hcursor.get[Int]("x"), Right(1))
 
-  test("more operations, by the API's base path or name"):
+  test("more operations can be added, by the API's base path or name"):
     val first =
       made(operation("/more", "/a", "GET", "hello").replace("\"id\"", "\"apiName\":\"More\",\"id\""), "")
     made(operation("/more", "/a", "PUT", "hello"), "")
@@ -104,7 +104,7 @@ class GatewaySuite extends GatewayFixture:
     Seq(other, unknown).foreach: reply =>
       assertEquals(reply.headers.get("access-control-allow-origin"), Some("*"))
 
-  test("an action that asks for a secret is given the one that the API has, whatever a client sends"):
+  test("an action that requires a secret gets the API's, whatever a client sends"):
     val at = address(made(
       operation("/locked", "/a", "GET", "secret", ""","secureKey":"word""""),
       "?responsetype=json"
@@ -114,14 +114,14 @@ class GatewaySuite extends GatewayFixture:
     val open = address(made(operation("/unlocked", "/a", "GET", "secret")))
     refused(ask("GET", s"$open/a"), 401, "X-Require-Whisk-Auth")
 
-  test("pages of any origin are let in"):
+  test("pages of any origin are allowed"):
     val at = address(made(operation("/cors", "/a", "GET", "own")))
     val reply = ask("OPTIONS", s"$at/a")
     assertEquals((reply.status, reply.headers("access-control-allow-origin")), (200, "*"))
     val asked = ask("OPTIONS", s"$management/createApi")
     assertEquals((asked.status, asked.headers("access-control-allow-origin")), (200, "*"))
 
-  test("a whole document is an API, and takes the place of the one before"):
+  test("a whole document is an API, and replaces the one before"):
     def document(path: String) = Json.obj("apidoc" -> Json.obj(
       "namespace" -> Json.fromString("_"),
       "swagger" -> json(
@@ -155,7 +155,7 @@ class GatewaySuite extends GatewayFixture:
     assertEquals(shown("?basepath=%2Fnobody").focus, Some(Json.arr()))
     assert(shown("").values.exists(_.size >= 1))
 
-  test("what is deleted is gone: an operation, a path, an API"):
+  test("an operation, a path and an API can be deleted"):
     val at = address(made(operation("/gone", "/a", "GET", "hello")))
     made(operation("/gone", "/a", "PUT", "hello"))
     def delete(query: String) = ask("DELETE", s"$management/deleteApi.http?force=true&$query", Seq(known))
@@ -165,7 +165,7 @@ class GatewaySuite extends GatewayFixture:
     refused(ask("PUT", s"$at/a"), 404)
     refused(delete("basepath=%2Fgone"), 404, "/gone")
 
-  test("an API at the root has what the others have not"):
+  test("an API at the root serves the paths that no other API has"):
     val root = address(made(operation("/", "/deep/one", "GET", "hello"), "?responsetype=json"))
     made(operation("/deep", "/two", "GET", "hello"), "?responsetype=json")
     assertEquals(ask("GET", s"$root/deep/one").status, 200)
@@ -174,7 +174,7 @@ class GatewaySuite extends GatewayFixture:
 class GatewayRefusalsSuite extends GatewayFixture:
   override def beforeAll(): Unit = exported("hello")
 
-  test("calls that make no API"):
+  test("a call that does not describe a valid API is refused and creates nothing"):
     val good = operation("/a", "/b", "GET", "hello")
     def less(field: String) =
       json(good).hcursor.downField("apidoc").downField(field).delete.top.fold("")(_.noSpaces)
@@ -207,9 +207,9 @@ class GatewayRefusalsSuite extends GatewayFixture:
       (s"""{"apidoc":{"swagger":"${"x" * 600000}"}}""", 413, "524288")
     ).foreach((body, status, word) => refused(create(body), status, word))
     refused(create(good, "?responsetype=exe"), 400, "responsetype")
-    assertEquals(ask("GET", s"$management/getApi", Seq(known)).body, """{"apis":[]}""", "nothing was made")
+    assertEquals(ask("GET", s"$management/getApi", Seq(known)).body, """{"apis":[]}""", "nothing was created")
 
-  test("calls without credentials, and of another kind, are refused"):
+  test("calls without credentials, with other methods or to other paths are refused"):
     refused(ask("POST", s"$management/createApi", Seq(jsonType), "{}"), 401)
     refused(ask("GET", s"$management/getApi.http", Seq(basic(s"$uuid:wrong"))), 401)
     refused(ask("DELETE", s"$management/deleteApi?basepath=/a"), 401)
@@ -219,7 +219,7 @@ class GatewayRefusalsSuite extends GatewayFixture:
     refused(ask("GET", s"$management/getApi/more", Seq(known)), 404)
     refused(ask("GET", management, Seq(known)), 404)
 
-  test("questions that cannot be read"):
+  test("invalid queries are refused, and deleting what does not exist is 404"):
     refused(ask("GET", s"$management/getApi?limit=-1", Seq(known)), 400, "limit")
     refused(ask("GET", s"$management/getApi?operation=brew", Seq(known)), 400, "verbs")
     refused(ask("DELETE", s"$management/deleteApi", Seq(known)), 400, "basepath")
@@ -227,7 +227,7 @@ class GatewayRefusalsSuite extends GatewayFixture:
     refused(ask("DELETE", s"$management/deleteApi?basepath=/no&operation=get", Seq(known)), 404)
     assertEquals(ask("GET", s"$management/getApi?basepath=%00", Seq(known)).status, 200)
 
-  test("addresses that lead nowhere"):
+  test("addresses that lead nowhere are refused"):
     val at = address(made(operation("/here", "/a", "GET", "hello")))
     val tenant = Tenant.of("guest")
     Seq(

@@ -21,7 +21,7 @@ class GroupsSuite extends HttpSuite:
   private def flare(group: String, body: String) = send("POST", s"$groups/$group", Some(body))
   private def submitted = service.last.get.getOrElse(fail("not submitted"))
 
-  test("a group is submitted with its definition's terms, and nothing is tried again"):
+  test("a group is submitted with its definition's terms, but without retries"):
     opened()
     assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 5.seconds))
     assertEquals(submitted.group, Some(GroupRole.Holder(300.seconds)))
@@ -29,7 +29,7 @@ class GroupsSuite extends HttpSuite:
     opened(""","idleTimeout":1500,"granularity":1""")
     assertEquals((submitted.idleTimeout, submitted.granularity), (Some(1500.millis), Some(1)))
 
-  test("a flare of a group runs on its terms, with the group's parameters under its inputs"):
+  test("a flare on a group has the group's terms, with the group's parameters under its inputs"):
     val group = opened()
     assertEquals(flare(group, """{"params":{"n":1},"timeout":70}""").status, 202)
     assertEquals(submitted.memberOf, FlareId.parse(group))
@@ -39,7 +39,7 @@ class GroupsSuite extends HttpSuite:
     assertEquals(submitted.inputs, Inputs.Each(Vector(JsonText("""{"who":"me"}"""), JsonText("7"))))
     assertEquals(submitted.timeout, 5.seconds)
 
-  test("what cannot be a group, or run on one, is told why"):
+  test("an invalid group, or a flare that cannot run on one, is refused with the reason"):
     refused(open("{}"), 400, "'definition'")
     refused(open("""{"definition":"hello"}"""), 400, "'size'")
     refused(open("""{"definition":"hello","size":0}"""), 400, "'size'")
@@ -55,7 +55,7 @@ class GroupsSuite extends HttpSuite:
     service.refusing = Some(Refusal.GroupEnded(FlareId.random()))
     refused(flare(group, "{}"), 409, "has ended")
 
-  test("groups and flares are apart"):
+  test("groups and flares are listed and addressed separately"):
     val group = opened()
     val id = flare(group, "{}").string("flareId")
     assertEquals(send("GET", s"$flares/$id").string("groupId"), group)
@@ -69,7 +69,7 @@ class GroupsSuite extends HttpSuite:
     assert(!ids(flares, "flareId").contains(group))
     assert(!ids(groups, "groupId").contains(id))
 
-  test("another namespace's group is not there"):
+  test("another namespace's group is not found"):
     val other = storage.namespaces.create("guest-of-groups")
     val group = opened()
     refused(send("GET", s"$groups/$group", auth = other), 404)
@@ -77,7 +77,7 @@ class GroupsSuite extends HttpSuite:
     refused(send("DELETE", s"$groups/$group", auth = other), 404)
     assertEquals(send("GET", groups, auth = other).body, "[]")
 
-  test("a group shows where it is, and why it was closed unless somebody asked for it"):
+  test("a group shows its state, and no error if it was closed on request"):
     val group = opened()
     val id = FlareId.parse(group).getOrElse(fail("no id"))
     assertEquals(send("GET", s"$groups/$group").string("state"), "queued")
@@ -97,7 +97,7 @@ class GroupsSuite extends HttpSuite:
       assert(one.json.hcursor.downField("error").focus.exists(_.isNull))
     refused(flare(group, "{}"), 409, "has ended")
 
-  test("closing is accepted, or the group has ended already"):
+  test("closing a group is accepted unless it has already ended"):
     val group = opened()
     assertEquals(send("DELETE", s"$groups/$group").string("groupId"), group)
     service.cancelling = CancelOutcome.AlreadyEnded

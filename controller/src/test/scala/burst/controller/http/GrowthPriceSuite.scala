@@ -5,23 +5,23 @@ import burst.controller.flare.FlareState
 import burst.controller.http.FakeFlareService.ended
 import burst.protocol.JsonText
 
-/** What small bodies cost whose inputs grow by the parameters under them. */
+/** The price of small bodies whose inputs grow by the parameters under them. */
 class GrowthPriceSuite extends HttpSuite:
   override def settings = """
     burst.http.flare-bodies-rate = 1B
     burst.http.flare-bodies-burst = 1MiB
     """
 
-  test("what inputs become has the price of a body of that size"):
+  test("inputs that grow have the price of a body of their final size"):
     deploy("padded", s""","parameters":{"pad":"${"x" * 2000}"}""")
     def many() =
       send("POST", s"$bursts/padded", Some(s"""{"params":[${Vector.fill(200)("{}").mkString(",")}]}"""))
     val answers = Vector.fill(10)(many().status)
-    // A burst, and another one ahead of its time, of 400 KB each.
+    // One burst, and another in advance, of bodies of 400 KB each.
     assertEquals(answers, Vector.fill(5)(202) ++ Vector.fill(5)(503))
     assertEquals(send("POST", s"$bursts/padded", Some("""{"params":[{},{}]}""")).status, 202)
 
-/** The same of calls of actions, each of which has their parameters. */
+/** The same for calls of actions, each of which gets its action's parameters. */
 class ParametersPriceSuite extends HttpSuite:
   override def settings = """
     burst.http.flare-bodies-rate = 1B
@@ -32,7 +32,7 @@ class ParametersPriceSuite extends HttpSuite:
 
   private val here = "/api/v1/namespaces/_"
 
-  /** A burst, and another one ahead of its time, of 200 KB each; of little there is any number. */
+  /** Checks that one burst and another in advance pass, of 200 KB each, and any number of light calls. */
   private def priced(status: Int, call: String => Reply)(using munit.Location): Unit =
     assertEquals(Vector.fill(15)(call("padded").status), Vector.fill(10)(status) ++ Vector.fill(5)(503))
     assertEquals(Vector.fill(200)(call("light").status).distinct, Vector(status))
@@ -50,23 +50,23 @@ class ParametersPriceSuite extends HttpSuite:
         auth
       )
 
-  test("calls, and strangers' calls, have the price of what they become"):
+  test("calls, strangers' calls included, have the price of the size they grow to"):
     actions(credentials)
     service.ending = ended(FlareState.Succeeded)
     service.program = Some(_ => JsonText("""{"body":"x"}"""))
     priced(202, name => send("POST", s"$here/actions/$name", Some("{}")))
     priced(200, name => send("GET", s"/api/v1/web/guest/default/$name.http", auth = None))
 
-  test("what grows a little is paid for by what is large once it is much: what stays small never waits"):
+  test("many bodies that grow a little use up the budget of large ones, and small bodies never wait"):
     val own = send("PUT", s"$admin/growing", Some("{}"), caller(admin)).string("auth")
     actions(own)
     service.ending = ended(FlareState.Succeeded)
     def call(name: String) = send("POST", s"$here/actions/$name", Some("{}"), Some(own)).status
-    // Of 60 KB each: a burst of what is small, then one of what is large, and another ahead of its time.
+    // Of 60 KB each: one burst of small bodies, then one of large bodies, and another in advance.
     assertEquals(Vector.fill(60)(call("medium")), Vector.fill(17 + 34)(202) ++ Vector.fill(9)(503))
     assertEquals(Vector.fill(200)(call("light")).distinct, Vector(202))
 
-  test("so have fires, with the parameters of all that they begin"):
+  test("fires have the price of the parameters of everything that they begin"):
     val own = send("PUT", s"$admin/firing", Some("{}"), caller(admin)).string("auth")
     actions(own)
     Seq("padded" -> 150_000, "light" -> 0).foreach: (name, length) =>
@@ -76,23 +76,23 @@ class ParametersPriceSuite extends HttpSuite:
     put("rules/two", """{"trigger":"/_/on-light","action":"/_/light"}""", own)
     assertEquals(send("POST", s"$here/triggers/on-padded", Some("{}"), Some(own)).status, 202)
     put("rules/three", """{"trigger":"/_/on-padded","action":"/_/padded"}""", own)
-    // A fire of 150 KB, and then of 500 KB each.
+    // One fire of 150 KB, and then fires of 500 KB each.
     def fire(name: String) = send("POST", s"$here/triggers/on-$name", Some("{}"), Some(own)).status
     assertEquals(Vector.fill(8)(fire("padded")), Vector.fill(3)(202) ++ Vector.fill(5)(503))
     assertEquals(Vector.fill(200)(fire("light")).distinct, Vector(202))
 
-/** The same of tars, which are kept as zips. */
+/** The same for tars, which are kept as zips. */
 class TarPriceSuite extends HttpSuite:
   override def settings = """
     burst.http.deploy-bodies-rate = 1B
     burst.http.deploy-bodies-burst = 4MiB
     """
 
-  test("what a tar becomes has the price of a body of that size"):
+  test("a tar has the price of a body of its zip's size"):
     val noise = scala.util.Random(7).nextBytes(20_000)
     val tar = tgz(entry("index.js") +: Vector.tabulate(100)(i => entry(s"f$i", noise))*)
     val exec = s"""{"exec":{"kind":"nodejs","code":"${code(tar)}"}}"""
     assert(exec.length < 65536, exec.length)
     def deployed() = send("PUT", s"$bursts/alike?overwrite=true", Some(exec)).status
-    // Each becomes one of 2 MB, for which 3 MB are set aside as it grows: a burst, and another one ahead of its time.
+    // Each becomes a zip of 2 MB, for which 3 MB are reserved as it grows: one burst, and another in advance.
     assertEquals(Vector.fill(8)(deployed()), Vector.fill(3)(200) ++ Vector.fill(5)(503))

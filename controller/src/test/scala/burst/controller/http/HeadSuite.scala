@@ -10,7 +10,7 @@ class HeadSuite extends ConnectionSuite:
     c.send(s"$method $path HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(auth)}\r\n\r\n")
     if method == "HEAD" then c.head() else c.reply()
 
-  test("what GET answers HEAD answers, without the body"):
+  test("HEAD returns what GET returns, without the body"):
     Samples.put(storage, Samples.definition("known", "guest"))
     val flare = FakeFlareService.ended(FlareState.Succeeded)(Samples.flare())
     storage.flares.insert(flare)
@@ -52,7 +52,7 @@ class HeadSuite extends ConnectionSuite:
       if path != "/metrics" then
         assertEquals(head.headers.get("content-length"), get.headers.get("content-length"), path)
 
-  test("where there is no GET there is no HEAD, and where there is it is among what is allowed"):
+  test("HEAD is allowed exactly where GET is, and is listed among the allowed methods"):
     refused(ask("POST", flares, credentials), 405, "GET, HEAD")
     assertEquals(ask("DELETE", bursts, credentials).headers.get("allow"), Some("GET, HEAD"))
     assertEquals(

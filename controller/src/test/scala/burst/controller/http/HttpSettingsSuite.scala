@@ -7,7 +7,7 @@ class HttpSettingsSuite extends munit.FunSuite:
   private def settings(text: String) =
     HttpSettings.from(ConfigFactory.parseString(text).withFallback(ConfigFactory.load()))
 
-  test("bodies that are taken in at once fit the heap, and one fits among them, however they are set"):
+  test("limits on bodies are capped so that all of them fit the heap, and one fits among them"):
     val huge = settings("""
       burst.http { deploy-body-limit = 1TiB, deploy-bodies-limit = 1TiB }
       burst.http { flare-body-limit = 1TiB, flare-bodies-limit = 1TiB }
@@ -20,7 +20,7 @@ class HttpSettingsSuite extends munit.FunSuite:
     val small = settings("burst.http { flare-body-limit = 1MiB, flare-bodies-limit = 8MiB }").flareBodies
     assertEquals((small.bodyLimit, small.limit), (1L << 20, 8L << 20))
 
-  test("a setting that cannot be used is told by its name, a library's by the section"):
+  test("an unusable setting is reported by its name, and one of a library by its section"):
     def told(text: String) = intercept[SetupException](settings(text)).getMessage
     assertEquals(
       told("burst.http.connections.limit = 0"),

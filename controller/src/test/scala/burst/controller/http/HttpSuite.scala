@@ -21,17 +21,17 @@ import scala.concurrent.duration.{Duration, DurationInt}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.OptionConverters.*
 
-/** One answer of the API. */
+/** A reply of the API. */
 final case class Reply(status: Int, body: String, headers: Map[String, String]):
   lazy val json: Json = parser.parse(body).fold(e => throw e, identity)
   def error: String = json.hcursor.get[String]("error").getOrElse("")
   def string(field: String): String = json.hcursor.get[String](field).getOrElse("")
 
-/** A whole controller with an embedded store, a scripted scheduler and a port of its own. Every answer is
-  * held against openapi.yaml.
+/** A whole controller with an embedded store, a scripted scheduler and a port of its own. Every reply is
+  * checked against openapi.yaml.
   */
 abstract class HttpSuite extends munit.FunSuite:
-  /** Hundreds of requests take a while where the processors are others'. */
+  /** Hundreds of requests take a while on a busy machine. */
   override def munitTimeout: Duration = 3.minutes
 
   /** Settings that differ from the defaults. */
@@ -47,7 +47,7 @@ abstract class HttpSuite extends munit.FunSuite:
       pekko.coordinated-shutdown.exit-jvm = off
       """)
     .withFallback(ConfigFactory.parseString(settings))
-    // Parts that are well may take long to say so on a busy machine, and so may clients to say all.
+    // On a busy machine, healthy parts may take long to answer, and clients to send everything.
     .withFallback(ConfigFactory.parseString("""
       burst.http.ready.patience = 60s
       burst.http.connections.header-timeout = 60s
@@ -65,7 +65,7 @@ abstract class HttpSuite extends munit.FunSuite:
   @volatile protected var service: FakeFlareService = null.asInstanceOf[FakeFlareService]
   protected lazy val controller: Controller =
     Await.result(Wiring.start(config, scheduling, spans = spans), 2.minutes)
-  protected lazy val credentials: String = controller.guestCredentials.getOrElse(fail("guest is not new"))
+  protected lazy val credentials: String = controller.guestCredentials.getOrElse(fail("guest already exists"))
   private lazy val client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()
 
   private def scheduling(storage: Storage): Scheduling =
@@ -86,12 +86,12 @@ abstract class HttpSuite extends munit.FunSuite:
     kit.shutdownTestKit()
     Files.walk(directory).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
-  /** What is stored from now on is newer than all before, by the milliseconds of its time. */
+  /** Waits for the next millisecond, so that what is stored from now on is newer than all before. */
   protected def nextMoment(): Unit =
     val before = System.currentTimeMillis()
     while System.currentTimeMillis() == before do Thread.onSpinWait()
 
-  /** Sends a request and checks what holds for all answers. */
+  /** Sends a request and checks what every reply must satisfy. */
   protected def send(
       method: String,
       path: String,
@@ -115,7 +115,7 @@ abstract class HttpSuite extends munit.FunSuite:
     check(method, path, reply, response.headers.firstValue("Content-Type").toScala.getOrElse(""))
     reply
 
-  /** Who may make a call. */
+  /** The credentials of a caller that may use a path. */
   protected def caller(path: String): Option[String] =
     Some(if path.startsWith(administration) then s"${AdminKey.User}:$adminKey" else credentials)
 
@@ -126,7 +126,7 @@ abstract class HttpSuite extends munit.FunSuite:
     if reply.status >= 400 && reply.status != 502 then
       assertEquals(reply.string("code"), reply.headers("x-request-id"))
       assert(reply.error.endsWith("."), s"not a sentence: ${reply.body}")
-    // Which is for browsers, and the same everywhere.
+    // OPTIONS is for browsers, and the same everywhere.
     if method != "OPTIONS" then
       assertEquals(
         ApiDescription.faults(method, path, reply.status, contentType, reply.body, reply.headers),
@@ -152,7 +152,7 @@ abstract class HttpSuite extends munit.FunSuite:
     assertEquals(reply.status, 200, reply.body)
     reply
 
-  /** Refused with this status, in words that hold all of these. */
+  /** Checks that a reply has this status and an error that contains all these words. */
   protected def refused(reply: Reply, status: Int, words: String*)(using munit.Location): Unit =
     assertEquals(reply.status, status, reply.body)
     words.foreach(word => assert(reply.error.contains(word), s"'$word' is not in: ${reply.error}"))

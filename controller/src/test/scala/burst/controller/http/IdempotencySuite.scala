@@ -9,7 +9,7 @@ import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** Requests that are made again with the same `Idempotency-Key`. */
+/** Requests that are repeated with the same `Idempotency-Key`. */
 class IdempotencySuite extends HttpSuite:
   private val actions = "/api/v1/namespaces/_/actions"
   private val numbers = java.util.concurrent.atomic.AtomicInteger()
@@ -32,7 +32,7 @@ class IdempotencySuite extends HttpSuite:
 
   private def begun = service.requests.size
 
-  test("the same request is begun once, and answered alike"):
+  test("the same request is begun once, and gets the same response each time"):
     val key = fresh()
     val first = post(key)
     assertEquals(first.status, 202, first.body)
@@ -42,7 +42,7 @@ class IdempotencySuite extends HttpSuite:
     assertEquals(send("POST", s"$bursts/hello", Some("""{"size":1}""")).status, 202)
     assertEquals(begun, 3)
 
-  test("it may wait for the end the second time, and is told of it after that, too"):
+  test("a repeated request may wait for the end, and gets it afterwards as well"):
     val key = fresh()
     val id = post(key).string("flareId")
     service.ending = ended(FlareState.Succeeded)
@@ -52,7 +52,7 @@ class IdempotencySuite extends HttpSuite:
     assertEquals(post(key).string("flareId"), id)
     assertEquals(begun, 1)
 
-  test("another request by the same key is refused, and begins nothing"):
+  test("another request with the same key is refused and begins nothing"):
     val key = fresh()
     assertEquals(post(key).status, 202)
     refused(post(key, body = """{"size":2}"""), 422, "Idempotency-Key", "another request")
@@ -62,7 +62,7 @@ class IdempotencySuite extends HttpSuite:
     refused(post(key, body = """{"size":7}""", path = s"$bursts/ghost"), 422)
     assertEquals(begun, 1)
 
-  test("twenty at once are one flare"):
+  test("twenty requests at the same time begin one flare"):
     val key = fresh()
     val pool = Executors.newFixedThreadPool(20)
     try
@@ -73,7 +73,7 @@ class IdempotencySuite extends HttpSuite:
       assertEquals(begun, 1)
     finally pool.shutdownNow()
 
-  test("keys of another namespace are its own"):
+  test("each namespace has its own keys"):
     val key = fresh()
     val other = storage.namespaces.create("elsewhere").getOrElse(fail("not created"))
     send("PUT", s"$bursts/hello", deployment(), Some(other))
@@ -83,26 +83,26 @@ class IdempotencySuite extends HttpSuite:
     assertNotEquals(mine.body, theirs.body)
     assertEquals(post(key, body = """{"size":2}""", auth = other).body, theirs.body)
 
-  test("what was refused may be asked for again, and a repeat is no flare of the namespace's rate"):
+  test("a refused request may be repeated, and a repeat does not count against the namespace's rate"):
     val key = fresh()
     service.refusing = Some(Refusal.QueueFull(7))
     refused(post(key), 429)
     service.refusing = None
     assertEquals(post(key).status, 202)
     service.refusing = Some(Refusal.QueueFull(7))
-    assertEquals(post(key).status, 202, "it is there already")
+    assertEquals(post(key).status, 202, "the flare already exists")
     service.refusing = None
     val own = OwnLimits(flaresPerMinute = Some(2))
     val slow = storage.namespaces.create("slow", own).getOrElse(fail("not created"))
     send("PUT", s"$bursts/hello", deployment(), Some(slow))
     (1 to 9).foreach(_ => assertEquals(post(key, auth = slow).status, 202))
     assertEquals(post(fresh(), auth = slow).status, 202)
-    // One may come back meanwhile.
+    // The rate may allow another one meanwhile.
     val limited = Iterator.continually(post(fresh(), auth = slow)).take(10).find(_.status == 429)
     refused(limited.getOrElse(fail("no limit")), 429, "2 flares a minute")
-    assertEquals(post(key, auth = slow).status, 202, "what is there needs none of the rate")
+    assertEquals(post(key, auth = slow).status, 202, "an existing flare uses none of the rate")
 
-  test("it is found though its definition is gone"):
+  test("a repeated request finds its flare even if the definition was deleted"):
     deploy("passing")
     val key = fresh()
     val first = post(key, path = s"$bursts/passing")
@@ -110,7 +110,7 @@ class IdempotencySuite extends HttpSuite:
     assertEquals(post(key, path = s"$bursts/passing").body, first.body)
     refused(post(fresh(), path = s"$bursts/passing"), 404)
 
-  test("a flare that is stored between the look and the insertion is found after all"):
+  test("a flare that is stored between the lookup and the insert is found after all"):
     val key = fresh()
     service.refusing = Some(Refusal.AlreadySubmitted)
     service.meanwhile = () =>
@@ -122,7 +122,7 @@ class IdempotencySuite extends HttpSuite:
     refused(stuck, 409, "same 'Idempotency-Key'", "again soon")
     assertEquals(stuck.headers("retry-after"), "1")
 
-  test("groups, and flares on them, are begun once"):
+  test("groups and the flares on them are begun once"):
     val key = fresh()
     val body = """{"definition":"hello","size":1}"""
     val group = post(key, body, groups).string("groupId")
@@ -132,7 +132,7 @@ class IdempotencySuite extends HttpSuite:
     assertEquals(post(second, "{}", s"$groups/$group").string("flareId"), flare)
     assertEquals(begun, 2)
 
-  test("an action is invoked once, and its result told again"):
+  test("an action is invoked once, and its result is returned again"):
     val key = fresh()
     service.ending = ended(FlareState.Succeeded)
     service.program = Some(_ => JsonText("""{"n":1}"""))
@@ -146,7 +146,7 @@ class IdempotencySuite extends HttpSuite:
     refused(invoke("?burst=true", """{"a":1}"""), 422)
     assertEquals(begun, 1)
 
-  test("a sequence is invoked once, and its result told again"):
+  test("a sequence is invoked once, and its result is returned again"):
     service.ending = ended(FlareState.Succeeded)
     service.program = Some(_ => JsonText("""{"n":2}"""))
     val components = """["/_/hello","/_/hello"]"""
@@ -157,9 +157,9 @@ class IdempotencySuite extends HttpSuite:
     val first = post(key, "{}", s"$actions/twice?blocking=true")
     assertEquals(first.status, 200, first.body)
     assertEquals(post(key, "{}", s"$actions/twice?blocking=true").json, first.json)
-    assertEquals(begun, 2, "its components, once each")
+    assertEquals(begun, 2, "each component runs once")
 
-  test("a key is one to 255 printable characters, and one"):
+  test("a request may have one key, of 1 to 255 printable characters"):
     val long = "k" * 255
     assertEquals(post(long).status, 202)
     refused(post(long + "k"), 400, "one 'Idempotency-Key' of 1 to 255 printable")

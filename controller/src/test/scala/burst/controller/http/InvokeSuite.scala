@@ -38,7 +38,7 @@ class InvokeSuite extends HttpSuite:
       200
     )
 
-  /** An action whose activations can be listed apart. */
+  /** Deploys an action whose activations can be listed separately. */
   private def fresh(name: String): String =
     assertEquals(send("PUT", s"$bursts/$name", deployment()).status, 200)
     name
@@ -57,7 +57,7 @@ class InvokeSuite extends HttpSuite:
       .find(_.hcursor.get[String]("key").contains(key))
       .flatMap(_.hcursor.downField("value").focus)
 
-  test("a call that does not wait is 202 with the activation's id, which is the flare's"):
+  test("a call that does not wait is 202 with the activation's id, which is the flare's id"):
     val reply = invoke(body = """{"who":"me"}""")
     assertEquals(reply.status, 202, reply.body)
     assertEquals(reply.json, Json.obj("activationId" -> Json.fromString(id(reply))))
@@ -69,14 +69,14 @@ class InvokeSuite extends HttpSuite:
     refused(send("GET", s"$activations/${id(reply)}"), 404, "has not ended yet")
     assertEquals(send("GET", s"$flares/${id(reply)}").status, 200)
 
-  test("an action that asks for a key has one of its caller's"):
+  test("an action that asks for an API key gets its caller's"):
     val about = ""","annotations":[{"key":"provide-api-key","value":true}]"""
     val exec = """{"kind":"nodejs","code":"function main() {}"}"""
     assertEquals(send("PUT", s"$actions/keyed", Some(s"""{"exec":$exec$about}""")).status, 200)
     assertEquals(invoke(name = "keyed").status, 202)
     assertEquals(service.last.get.flatMap(_.activation).flatMap(_.key), Some(credentials.takeWhile(_ != ':')))
 
-  test("a namespace's invocations of a minute are counted"):
+  test("a namespace's invocations per minute are limited"):
     val limits = """{"limits":{"invocationsPerMinute":2,"flaresPerMinute":100}}"""
     val own = send("PUT", s"$admin/counted", Some(limits), caller(admin)).string("auth")
     val exec = """{"kind":"nodejs","code":"function main() {}"}"""
@@ -85,7 +85,7 @@ class InvokeSuite extends HttpSuite:
     service.refusing = Some(Refusal.NoInvokers)
     (1 to 5).foreach(_ => refused(call(), 503))
     service.refusing = None
-    assertEquals(Seq.fill(2)(call().status), Seq(202, 202), "what was refused did not count")
+    assertEquals(Seq.fill(2)(call().status), Seq(202, 202), "refused calls do not count")
     // The minute may end meanwhile.
     val limited = Iterator.continually(call()).take(5).find(_.status != 202).getOrElse(fail("no limit"))
     refused(limited, 429, "invocations", "count: 2, allowed: 2")
@@ -116,7 +116,7 @@ class InvokeSuite extends HttpSuite:
     assertEquals(reply.status, 202, reply.body)
     assertEquals(service.last.get.map(_.inputs), Some(Inputs.Shared(JsonText("""{"who":"all","kept":1}"""))))
 
-  test("a call that waits is answered with the whole record, or with the result alone"):
+  test("a call that waits returns the whole record, or the result alone"):
     returning("""{"greeting":"hello"}""")
     val reply = invoke("?blocking=True")
     assertEquals(reply.status, 200, reply.body)
@@ -136,12 +136,12 @@ class InvokeSuite extends HttpSuite:
     assertEquals(send("GET", s"$activations/${id(reply)}").json, reply.json)
     assertEquals(invoke("?blocking=true&result=true").body, """{"greeting":"hello"}""")
 
-  test("a result that is an array is the whole answer"):
+  test("a result that is an array is the whole response"):
     returning("[1,2]")
     val reply = invoke("?blocking=true")
     assertEquals((reply.status, reply.body), (200, "[1,2]"))
 
-  test("a result with an error, and what is no object, are 502 without a code"):
+  test("a result with an error, or that is neither object nor array, is 502 without a code"):
     val name = fresh("wrong")
     returning("""{"error":"no such city"}""")
     val application = invoke("?blocking=true&result=true", name = name)
@@ -153,12 +153,12 @@ class InvokeSuite extends HttpSuite:
     assertEquals(response.get[String]("status"), Right("action developer error"))
     assert(response.downField("result").get[String]("error").exists(_.contains("valid JSON")))
     assert(!developer.json.asObject.exists(_.contains("code")))
-    // The list says the same of both.
+    // The list shows the same outcomes.
     val codes = send("GET", s"$activations?name=wrong").json.asArray.toVector.flatten
       .flatMap(_.hcursor.get[Int]("statusCode").toOption)
     assertEquals(codes.sorted, Vector(1, 2))
 
-  test("a result of more than a MiB is an application error that shows how it begins"):
+  test("a result of more than 1 MiB is an application error that shows its beginning"):
     val name = fresh("large")
     val most = 1024 * 1024
     def returned(text: String): Reply =
@@ -176,7 +176,7 @@ class InvokeSuite extends HttpSuite:
     val whole = returned(largest)
     assertEquals((whole.status, response(whole).get[Int]("size")), (200, Right(most)))
     assertEquals(response(whole).get[Json]("result").map(_.noSpaces.length), Right(most))
-    // Of the 1024 bytes that are shown the last one is half a character.
+    // The last of the 1024 bytes that are shown is half a character.
     val beyond = returned(s"""{"ab":"${"é" * (most / 2)}"}""")
     assertEquals(beyond.status, 502)
     assertEquals(response(beyond).get[String]("status"), Right("application error"))
@@ -192,7 +192,7 @@ class InvokeSuite extends HttpSuite:
       .map(_.hcursor.get[Int]("statusCode"))
     assertEquals(codes.toSet, Set(Right(0), Right(1)))
 
-  test("a parameter of a final action is not overridden when it has a value"):
+  test("a call cannot override a final action's parameter that has a value"):
     val about = """"parameters":[{"key":"fixed","value":1},{"key":"open","value":null}],
       "annotations":[{"key":"final","value":true}]"""
     val exec = """{"kind":"nodejs","code":"function main() {}"}"""
@@ -209,7 +209,7 @@ class InvokeSuite extends HttpSuite:
     )
 
   test(
-    "a record tells of its action, its limits and its times, and how long a start took where there was one"
+    "a record shows its action, its limits and its times, and also how long the start took if there was one"
   ):
     assertEquals(send("PUT", "/api/v1/namespaces/_/packages/tools", Some("{}")).status, 200)
     val limits = """{"timeout":5000,"memory":512,"logs":3,"concurrency":2}"""
@@ -258,7 +258,7 @@ class InvokeSuite extends HttpSuite:
     assertEquals(listed("&docs=true").map(_.asObject.map(_.keys.toSet)), Vector(Some(whole), Some(whole)))
     assertEquals(listed("&docs=true").toSet, Set(cold, warm))
 
-  test("time outs and deaths have texts of their own"):
+  test("timeouts and crashes have their own error messages"):
     def failing(state: FlareState, failure: Failure) =
       service.ending = ended(state, Some(failure))
       service.outputs = Vector(WorkerResult(0, None, Some(failure)))
@@ -279,13 +279,13 @@ class InvokeSuite extends HttpSuite:
     )
     assertEquals(failing(FlareState.Failed, Failure(FailureKind.Error, "it said"))._2, "it said")
 
-  test("a wait that is over is 202, and the invocation goes on"):
+  test("a call that waits too long is 202, and the invocation continues"):
     service.ending = _.copy(state = FlareState.Running)
     val reply = invoke("?blocking=true&timeout=1")
     assertEquals(reply.status, 202)
     assertEquals(reply.string("activationId"), id(reply))
 
-  test("bad calls are refused"):
+  test("invalid calls are refused"):
     refused(invoke(body = "[1]"), 400, "JSON object")
     refused(invoke(body = "7"), 400, "JSON object")
     refused(invoke(body = "{"), 400, "not valid JSON")
@@ -300,13 +300,13 @@ class InvokeSuite extends HttpSuite:
     refused(send("POST", s"$actions/hello", Some("{}"), auth = None), 401)
     assertEquals(service.last.get, None)
 
-  test("what the scheduler refuses is refused here, too"):
+  test("a refusal by the scheduler is passed on to the caller"):
     service.refusing = Some(Refusal.NoInvokers)
     refused(invoke(), 503, "invoker")
     service.refusing = Some(Refusal.QueueFull(7))
     refused(invoke(), 429, "7")
 
-  test("a log has a line each with its time, padded, and its stream"):
+  test("each line of a log has its padded time and its stream"):
     returning("{}")
     val reply = invoke("?blocking=true", name = fresh("logged"))
     val flare = FlareId.parse(id(reply)).getOrElse(fail("no id"))
@@ -336,7 +336,7 @@ class InvokeSuite extends HttpSuite:
     assertEquals(result.get[Boolean]("success"), Right(true))
     assertEquals(result.downField("result").focus, Some(Json.obj()))
 
-  test("lists are newest first, by name, since and up to a time, and counted"):
+  test("lists are newest first, filtered by name and time, and counted"):
     assertEquals(send("PUT", s"$bursts/listed", deployment()).status, 200)
     val ids = Vector(5000L, 7000L, 6000L).map: begun =>
       service.ending = flare =>
@@ -361,7 +361,7 @@ class InvokeSuite extends HttpSuite:
     assertEquals(first.get[Int]("statusCode"), Right(0))
     assertEquals(send("GET", s"$activations?name=nothing").body, "[]")
 
-  test("bad questions for activations are refused"):
+  test("invalid queries for activations are refused"):
     refused(send("GET", s"$activations?docs=true&count=true"), 400, "'docs'", "'count'")
     refused(send("GET", s"$activations?limit=201"), 400, "'limit'")
     refused(send("GET", s"$activations?limit=-1"), 400, "'limit'")
@@ -430,7 +430,7 @@ class InvokeSuite extends HttpSuite:
     val other = ids(1).dropRight(1) + "0123".filterNot(ids.map(_.last).contains).head
     assertEquals(send("GET", s"$activations/$other").status, 404)
 
-  test("a burst's packs are the largest there can be, of a size, or a container on each machine"):
+  test("a burst's packs are as large as possible, of a given size, or one container per machine"):
     service.meanwhile = () =>
       for flare <- service.requests.keys; queued <- storage.flares.find(flare) do
         storage.flares.update(ended(FlareState.Succeeded)(queued))
@@ -445,12 +445,12 @@ class InvokeSuite extends HttpSuite:
     assertEquals(packed("&granularity=2&join=True"), Some((3, Packing.Mixed, Some(2))))
     assertEquals(packed("&join=true"), Some((3, Packing.Mixed, None)))
 
-  test("a burst is waited for though the store fails for a moment"):
+  test("a burst is waited for even if the store fails for a moment"):
     def rename(from: String, to: String): Unit =
       val file = s"jdbc:sqlite:${config.getString("burst.store.directory")}/burst.db"
       Using.resource(DriverManager.getConnection(file)): connection =>
         val statement = connection.createStatement()
-        // The controller writes as well.
+        // The controller writes to the database as well.
         statement.execute("PRAGMA busy_timeout = 60000")
         val _ = statement.execute(s"ALTER TABLE $from RENAME TO $to")
     def restored() = Try(rename("flare_away", "flare"))
@@ -467,7 +467,7 @@ class InvokeSuite extends HttpSuite:
     assertEquals(reply.status, 202, reply.body)
     assertEquals(reply.json.hcursor.get[Vector[String]]("activationIds").map(_.size), Right(1))
 
-  test("bursts that make no sense are refused"):
+  test("invalid bursts are refused"):
     refused(burst("", """{"value":[]}"""), 400, "array")
     refused(burst("", """{"value":{}}"""), 400, "'value'", "array")
     refused(burst("", "{}"), 400, "'value'", "array")
@@ -478,7 +478,7 @@ class InvokeSuite extends HttpSuite:
     refused(burst("&join=maybe", """{"value":[1]}"""), 400, "'join'")
     assertEquals(service.last.get, None)
 
-  test("a sequence that was created is run, and is nothing to flare"):
+  test("a sequence can be invoked once it is created, but not flared"):
     assertEquals(send("PUT", s"$bursts/first", deployment()).status, 200)
     val exec = """{"exec":{"kind":"sequence","components":["/_/first","/guest/first"]}}"""
     assertEquals(send("PUT", s"$actions/twice", Some(exec)).status, 200)

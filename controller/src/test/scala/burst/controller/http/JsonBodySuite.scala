@@ -6,7 +6,7 @@ import io.circe.parser.parse
 import java.nio.charset.StandardCharsets.{ISO_8859_1, UTF_8}
 import scala.util.Using
 
-/** Bodies that are JSON, nearly, or too much of it. */
+/** Bodies that are JSON, almost JSON, or too much JSON. */
 class JsonBodySuite extends HttpSuite:
   override def settings = "burst.http.json-values-limit = 1000"
 
@@ -17,7 +17,7 @@ class JsonBodySuite extends HttpSuite:
   ): Reply =
     put("POST", path, body, headers)
 
-  /** Sends `body` byte for byte, written in ISO 8859-1. */
+  /** Sends `body` encoded in ISO 8859-1, a byte for each character. */
   private def put(method: String, path: String, body: String, headers: String): Reply =
     Using.resource(RawConnection(port)): c =>
       c.send(s"$method $path HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(caller(path).get)}\r\n")
@@ -33,7 +33,7 @@ class JsonBodySuite extends HttpSuite:
     deploy("json")
     ()
 
-  test("a charset that is not UTF-8 is refused, and any way to say that it is taken"):
+  test("a charset other than UTF-8 is refused, and any spelling of UTF-8 is accepted"):
     Seq("latin1", "ISO-8859-1", "utf-16", "utf-8x").foreach: charset =>
       val reply = post(s"$bursts/json", "{}", s"Content-Type: application/json; charset=$charset\r\n")
       refused(reply, 415, "UTF-8")
@@ -41,7 +41,7 @@ class JsonBodySuite extends HttpSuite:
       kind =>
         assertEquals(post(s"$bursts/json", """{"size":1}""", s"Content-Type: $kind\r\n").status, 202, kind)
 
-  test("a body that is encoded is refused with how to send it"):
+  test("a body with a content encoding is refused with how to send it"):
     Seq("gzip", "deflate", "br", "gzip, identity", "x-unheard-of").foreach: encoding =>
       val headers = s"Content-Type: application/json\r\nContent-Encoding: $encoding\r\n"
       val reply = post(s"$bursts/json", """{"size":1}""", headers)
@@ -49,7 +49,7 @@ class JsonBodySuite extends HttpSuite:
     val plain = "Content-Type: application/json\r\nContent-Encoding: identity\r\n"
     assertEquals(post(s"$bursts/json", """{"size":1}""", plain).status, 202)
 
-  test("what is no text is refused, wherever it stands"):
+  test("invalid text is refused, wherever it occurs"):
     val half = """{"size":1,"params":"\ud800"}"""
     refused(post(s"$bursts/json", half), 400, "surrogate")
     refused(post(s"$bursts/json", "{\"size\":1,\"params\":\"\u00ff\"}"), 400, "UTF-8")
@@ -62,12 +62,12 @@ class JsonBodySuite extends HttpSuite:
     )
     refused(put("PUT", s"$admin/other", """{"limits":{"\ud83d":1}}""", json), 400, "surrogate")
 
-  test("what is text goes through unharmed"):
+  test("valid text passes through unchanged"):
     assertEquals(post(s"$bursts/json", sent("""{"size":1,"params":["é😀\ud83d\ude00\u0000"]}""")).status, 202)
     val Inputs.Each(Vector(text)) = params: @unchecked
     assertEquals(parse(text.bytes.utf8String), Right(io.circe.Json.fromString("é😀😀\u0000")))
 
-  test("a field that is named twice is refused, also deep inside"):
+  test("a field that occurs twice is refused, at any depth"):
     Seq(
       """{"size":1,"size":2}""",
       """{"size":1,"params":{"a":1,"\u0061":2}}""",
@@ -75,13 +75,13 @@ class JsonBodySuite extends HttpSuite:
     ).foreach(body => refused(post(s"$bursts/json", body), 400, "twice"))
     assertEquals(post(s"$bursts/json", """{"params":[{"a":1},{"a":1}]}""").status, 202)
 
-  test("more names than can be remembered, or too long ones, are refused"):
+  test("too many field names, or too long ones, are refused"):
     def named(count: Int) = (1 to count).map(i => s"\"a$i\":0").mkString("{", ",", "}")
     assertEquals(post(s"$bursts/json", s"""{"size":1,"params":${named(90_000)}}""").status, 202)
     refused(post(s"$bursts/json", s"""{"size":1,"params":${named(100_001)}}"""), 400, "100000 fields")
     refused(post(s"$bursts/json", s"""{"size":1,"params":{"${"x" * 5000}":1}}"""), 400, "4096 bytes")
 
-  test("more values than are taken are refused, but in inputs, which nobody here takes apart"):
+  test("too many values are refused, except in inputs, which are not parsed here"):
     assertEquals(post(s"$bursts/json", s"""{"size":1,"params":[[${"0," * 1000}0]]}""").status, 202)
     refused(
       put("PUT", s"$admin/x", s"[${"[]," * 1000}0]", "Content-Type: application/json\r\n"),
@@ -89,7 +89,7 @@ class JsonBodySuite extends HttpSuite:
       "1000 values"
     )
 
-  test("numbers nobody can compute with are refused where a number is asked for, at once"):
+  test("unusable numbers are refused quickly if a number is expected"):
     Seq(
       "1e1000000000",
       "1e-1000000000",
@@ -105,7 +105,7 @@ class JsonBodySuite extends HttpSuite:
     Seq("1", "1.0", "1e0", "10e-1").foreach: one =>
       assertEquals(post(s"$bursts/json", s"""{"size":$one}""").status, 202, one)
 
-  test("numbers in inputs go through as they were written"):
+  test("numbers in inputs pass through as they were written"):
     val numbers =
       """[1.0,-0,-0.0,1e400,1E+2,1e-400,123456789012345678901234567890,0.1000000000000000055511151231257827]"""
     val reply = post(s"$bursts/json", s"""{"size":1,"params":{"n":$numbers}}""")

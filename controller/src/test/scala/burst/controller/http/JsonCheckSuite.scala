@@ -18,7 +18,7 @@ class JsonCheckSuite extends munit.FunSuite:
   private def fine(text: String)(using munit.Location): Unit =
     assertEquals(problem(text), None, text.take(100))
 
-  test("brackets are counted, and those in strings are not"):
+  test("brackets are counted, except in strings"):
     is("[[[[", TooDeep(3))
     is("""{"a":[{"b":{}}]}""", TooDeep(3))
     fine("[[[]],[[]]]")
@@ -28,21 +28,21 @@ class JsonCheckSuite extends munit.FunSuite:
     fine("]]]]")
     fine("")
 
-  test("millions of brackets and values are told in no time and no stack"):
+  test("millions of brackets and values are checked quickly and without recursion"):
     is("[" * 5_000_000, TooDeep(3))
     is("[]," * 3_000_000, TooManyValues(5_000_000))
     fine("1," * 4_000_000)
     is("1," * 5_000_001, TooManyValues(5_000_000))
     fine("\"" + "," * 6_000_000 + "\"")
 
-  test("numbers are as long as they may be"):
+  test("numbers have a maximum length"):
     fine("[1234567890,-1.5e+300,0]")
     is("[12345678901]", LongNumber(10))
     is("1" * 8_000_000, LongNumber(10))
     is("1e1000000000000", LongNumber(10))
     fine("\"" + "1" * 100 + "\"")
 
-  test("names are as long, and an object and those around it have as many, as can be remembered"):
+  test("names have a maximum length, and an object and those around it a maximum number of names"):
     val long = JsonCheck.LongestName
     fine(s"""{"${"x" * long}":1}""")
     is(s"""{"${"x" * (long + 1)}":1}""", LongName(long))
@@ -58,7 +58,7 @@ class JsonCheckSuite extends munit.FunSuite:
     is(":" * (most + 1), TooManyNames(most))
     fine("]]]:")
 
-  test("what is no text is told"):
+  test("invalid text is reported"):
     problem("""["😀", "é", "\ud83d\ude00", "\uD83D\uDE00", "\\ud83d", "\u0000", "\n"]""").foreach(p =>
       fail(p.toString)
     )
@@ -83,7 +83,7 @@ class JsonCheckSuite extends munit.FunSuite:
       val text = '"'.toByte +: bytes.map(_.toByte) :+ '"'.toByte
       assertEquals(problem(text), Some(NotUtf8), bytes.toSeq.toString)
 
-  test("what breaks off anywhere is left to the parser"):
+  test("JSON that breaks off anywhere is left to the parser"):
     val whole = """{"a":["\ud83d\ude00",-1.5e3]}"""
     (0 until whole.length).foreach: end =>
       assert(problem(whole.take(end)).forall(_ == HalfSurrogate), whole.take(end))

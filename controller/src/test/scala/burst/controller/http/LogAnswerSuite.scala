@@ -21,7 +21,7 @@ class LogAnswerSuite extends munit.FunSuite:
 
   private def await[A](future: Future[A]): A = Await.result(future, 1.minute)
 
-  /** A log of so many parts of 1000 lines each, of which the last ones may be gone. */
+  /** A log of `parts` parts of 1000 lines each, of which only the first `there` still exist. */
   private final class Log(parts: Int, there: Int) extends LogReader:
     val read = AtomicInteger()
 
@@ -38,7 +38,7 @@ class LogAnswerSuite extends munit.FunSuite:
     await(LogAnswer(log, Transfers(executionContext))("guest", FlareId.random(), worker, from))
       .fold(error => fail(error.toString), _.entity.dataBytes)
 
-  test("a log of any length goes through in parts, whole"):
+  test("a log of any length is sent whole, part by part"):
     val log = Log(3, there = 3)
     val json = parse(await(body(log, Some(1)).runFold(ByteString.empty)(_ ++ _)).utf8String).toTry.get
     val lines = json.hcursor.downField("logs").values.toVector.flatten
@@ -46,7 +46,7 @@ class LogAnswerSuite extends munit.FunSuite:
     assertEquals(lines.map(_.hcursor.get[Long]("at").toOption.get).distinct, Vector(0L, 1L, 2L))
     assertEquals(log.read.get, 3)
 
-  test("a client that has a part of a log gets the rest, and what is before it is not read"):
+  test("a client that has the beginning of a log gets the rest, and nothing before it is read"):
     def told(from: Long) =
       val log = Log(3, there = 3)
       val json =
@@ -58,7 +58,7 @@ class LogAnswerSuite extends munit.FunSuite:
     assertEquals(told(3), (Vector.empty, 0))
     assertEquals(told(Long.MaxValue), (Vector.empty, 0))
 
-  test("what a client does not take is not read"):
+  test("parts that a client does not take are not read"):
     val log = Log(100_000, there = 100_000)
     assert(await(body(log).runWith(Sink.head)).utf8String.startsWith("""{"flareId":"""))
     assert(log.read.get < 100, log.read.get)
@@ -69,6 +69,6 @@ class LogAnswerSuite extends munit.FunSuite:
     await(body(log).take(2).runWith(Sink.ignore))
     assertEquals(log.read.get, 1)
 
-  test("a log that is cleared meanwhile breaks off rather than to end"):
+  test("a log that is cleared meanwhile breaks off instead of ending"):
     val broken = await(body(Log(9, there = 4)).runWith(Sink.ignore).failed)
     assert(broken.getMessage.contains("cleared"), broken)

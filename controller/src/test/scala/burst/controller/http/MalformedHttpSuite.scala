@@ -7,7 +7,7 @@ import org.slf4j.LoggerFactory
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** What is not HTTP, or HTTP nobody sends. */
+/** Input that is not HTTP, or HTTP that nobody sends. */
 class MalformedHttpSuite extends HttpSuite:
   private def ask(text: String): Reply = Using.resource(RawConnection(port))(_.send(text).reply())
 
@@ -16,7 +16,7 @@ class MalformedHttpSuite extends HttpSuite:
     assert(reply.error.endsWith("."), reply.body)
     assertEquals(Some(reply.string("code")), reply.headers.get("x-request-id"))
 
-  test("what is not HTTP is a 4xx in the API's form"):
+  test("input that is not HTTP gets a 4xx in the API's form"):
     Seq(
       "hello, is anybody there?\r\n\r\n",
       "GET\r\nHost: somewhere over there\r\n\r\n",
@@ -57,12 +57,12 @@ class MalformedHttpSuite extends HttpSuite:
         assert(reply.headers.contains("allow"), reply.headers)
     refused(ask("TRACE /api/v1 HTTP/1.1\r\nHost: x\r\n\r\n"), 405, "GET")
 
-  test("broken credentials are 401, whatever they are"):
+  test("malformed credentials are 401, whatever they are"):
     Seq("Basic", "Basic !!!", "Basic " + "x" * 5000, "Bearer abc", "Basic bm9jb2xvbg==", "=").foreach:
       value =>
         refused(ask(s"GET /api/v1/invokers HTTP/1.1\r\nHost: x\r\nAuthorization: $value\r\n\r\n"), 401)
 
-  test("query strings that do not parse are 400, odd ones are read"):
+  test("query strings that do not parse are 400, and odd ones are accepted"):
     isRefused(
       ask(s"GET $bursts?limit=%zz HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(credentials)}\r\n\r\n")
     )
@@ -70,7 +70,7 @@ class MalformedHttpSuite extends HttpSuite:
     assertEquals(send("GET", s"$bursts?&&skip=0").status, 200)
     assertEquals(send("GET", s"/api/v1/namespaces/_/actions?&&x&y=&skip=0").status, 200)
 
-  test("numbers in queries have the digits everybody knows, and nothing else"):
+  test("numbers in queries consist of ASCII digits and nothing else"):
     Seq(
       "%D9%A5",
       "%EF%BC%95",
@@ -89,7 +89,7 @@ class MalformedHttpSuite extends HttpSuite:
     refused(send("GET", s"$flares/${"%D9%A0" * 32}"), 400, "hexadecimal")
     assertEquals(send("GET", s"$bursts?limit=05").status, 200)
 
-  test("names that are no names are 400, also where they are no text at all"):
+  test("invalid names are refused, even if they are not text at all"):
     Seq("a%00b", "%00", "%D9%A5", "%EF%BB%BFa", "a%0Ab").foreach: name =>
       refused(send("GET", s"$bursts/$name"), 400, "name")
       refused(send("GET", s"$flares?name=$name"), 400, "name")
@@ -124,7 +124,7 @@ class MalformedHttpSuite extends HttpSuite:
         event.getLoggerName.startsWith("jdk.") || event.getLoggerName.startsWith("io.swagger")
       )
       .map(event => event.getFormattedMessage + Option(event.getThrowableProxy).fold("")(_.getMessage))
-    assert(logged.exists(_.contains("provoked")), "the operator finds the cause")
+    assert(logged.exists(_.contains("provoked")), "the log has the cause")
     val secrets = Seq("hush-", credentials.split(":")(1), basic(credentials))
     secrets.foreach: secret =>
       assertEquals(logged.filter(_.contains(secret)), Vector.empty)

@@ -12,13 +12,13 @@ import io.circe.{Encoder, Json}
 import io.circe.syntax.*
 
 class MetaSuite extends HttpSuite:
-  test("the platform says what it is to anyone"):
+  test("the platform describes itself to anyone"):
     Seq("/", "/api/v1", "/api/v1/").foreach: path =>
       assertEquals(send("GET", path, auth = None).string("api"), "/api/v1")
     assertEquals(send("GET", "/ping", auth = None).body, "pong")
     assertEquals(send("GET", "/api/v1/openapi.yaml", auth = None).body, ApiDescription.text)
 
-  test("it says whether it can take flares, and of what it needs what is wrong"):
+  test("it reports whether it can accept flares, and the state of each part that it needs"):
     val ready = send("GET", "/ready", auth = None)
     assertEquals(ready.status, 200)
     assertEquals(
@@ -26,7 +26,7 @@ class MetaSuite extends HttpSuite:
       """{"ready":true,"database":"ok","blobs":"ok","disk":"ok","scheduler":"ok","process":"ok"}"""
     )
 
-  test("its description is there as JSON, too, where it says"):
+  test("its description is also served as JSON, at the path that it announces"):
     val documents = send("GET", "/api/v1", auth = None).json.hcursor.downField("swagger_paths")
     val document = send("GET", documents.get[String]("api-docs").getOrElse(""), auth = None).json.hcursor
     assertEquals(document.get[String]("openapi"), Right("3.0.3"))
@@ -36,7 +36,7 @@ class MetaSuite extends HttpSuite:
     val least = fires.downField("properties").downField("flaresPerMinute").get[Int]("minimum")
     assertEquals(least, Right(0))
 
-  test("every enumeration of its description has the values that the code has"):
+  test("every enumeration of its description has the same values as the code"):
     def listed[A: Encoder](values: Array[A]) = values.flatMap(_.asJson.asString).toSet
     val values = Map(
       "FailureKind" -> listed(FailureKind.values),
@@ -53,18 +53,18 @@ class MetaSuite extends HttpSuite:
     )
     def described(name: String, json: Json): Vector[(String, Set[String])] =
       val own = json.hcursor.get[Vector[Option[String]]]("enum").map(name.capitalize -> _.flatten.toSet)
-      // Null alone is no enumeration, but stands for what may be missing.
+      // Null alone is not an enumeration; it marks a value that may be missing.
       own.toOption.filter(_._2.nonEmpty).toVector ++
         json.asArray.toVector.flatten.flatMap(described(name, _)) ++
         json.asObject.toVector.flatMap(_.toVector).flatMap(described(_, _))
     val found = described("", send("GET", "/api/v1/api-docs", auth = None).json)
     assertEquals(found.toSet, values.toSet)
 
-  test("another method than its description has is refused to strangers, too, and asks for no credentials"):
+  test("on the description's own paths, other methods are 405 without a request for credentials"):
     for path <- Seq("/api/v1/openapi.yaml", "/api/v1/api-docs", "/api/v1"); method <- Seq("POST", "DELETE") do
       assertEquals(send(method, path, auth = None).status, 405, s"$method $path")
 
-  test("OpenWhisk's clients are told in their words what there is"):
+  test("OpenWhisk's clients get a description in their own form"):
     val host = send("GET", "/", auth = None).json.hcursor
     assertEquals(host.get[Vector[String]]("api_paths"), Right(Vector("/api/v1")))
     assert(host.get[String]("support").isRight)
@@ -83,14 +83,14 @@ class MetaSuite extends HttpSuite:
     for field <- Seq("description", "api_version", "api_version_path", "build", "buildno") do
       assert(api.string(field).nonEmpty, field)
 
-  test("a namespace's limits are told as OpenWhisk's"):
+  test("a namespace's limits are shown in OpenWhisk's form"):
     val limits = send("GET", "/api/v1/namespaces/_/limits").json.hcursor
     assertEquals(limits.get[Int]("invocationsPerMinute"), Right(10000))
     assertEquals(limits.get[Int]("maxActionMemory"), Right(10240))
     assertEquals(limits.get[String]("maxParameterSize"), Right("1 MB"))
     assertEquals(send("GET", "/api/v1/namespaces/else/limits").status, 403)
 
-  test("each of them is the one that is set, of the namespace or of the platform"):
+  test("each limit is the namespace's own, or else the platform's"):
     val platform = config.getConfig("burst.limits")
     def told(auth: String) = send("GET", "/api/v1/namespaces/_/limits", auth = Some(auth)).json
     def expected(invocations: Int, fires: Int, slots: Int, memory: Int) = Json.obj(
@@ -122,18 +122,18 @@ class MetaSuite extends HttpSuite:
     val limited = send("PUT", s"$admin/limited", Some(s"""{"limits":$own}"""), caller(admin)).string("auth")
     assertEquals(told(limited), expected(5, 7, 3, 512))
 
-  test("credentials open one namespace, with or without a slash behind"):
+  test("credentials open one namespace, with or without a trailing slash"):
     for path <- Seq("/api/v1/namespaces", "/api/v1/namespaces/") do
       assertEquals(send("GET", path).body, """["guest"]""")
       assertEquals(send("GET", path, auth = None).status, 401)
 
-  test("a request's own id is its answer's, unless it is OpenWhisk's to give, or strange"):
+  test("a request's own id is returned, unless it is reserved for OpenWhisk or malformed"):
     def id(own: String) = send("GET", "/ping", headers = Map("X-Request-ID" -> own)).headers("x-request-id")
     assertEquals(id("abc-1.2_X"), "abc-1.2_X")
     for strange <- Seq("sid_invokerHealth", "a b", "<b>", "x" * 65) do
       assert(id(strange).matches("[0-9a-f]{32}"), strange)
 
-  test("pages of any origin may call the API, whose browsers ask first"):
+  test("pages of any origin may call the API, after a preflight request"):
     def allowed(reply: Reply) = reply.headers.get("access-control-allow-origin")
     val asked = send("OPTIONS", s"$bursts/anything", auth = None)
     assertEquals((asked.status, allowed(asked)), (200, Some("*")))
@@ -165,7 +165,7 @@ class MetaSuite extends HttpSuite:
       )
     )
 
-  test("an invoker that is avoided says why and until when; one that is down is just down"):
+  test("a quarantined invoker shows why and until when; one that is down shows only that"):
     val avoided = FakeFlareService.machine.copy(quarantine =
       Some(Suspicion("no room on the disk", Timestamp.ofMicros(7)))
     )
@@ -180,7 +180,7 @@ class MetaSuite extends HttpSuite:
       (Right("down"), Right(None))
     )
 
-  test("metrics show flares by state, slots and requests, and no strange labels"):
+  test("metrics show flares by state, slots and requests, and no labels made up by clients"):
     storage.flares.insert(Samples.flare(state = FlareState.TimedOut))
     send("GET", "/ping")
     send("PATCH", "/ping", Some(""))
@@ -220,11 +220,11 @@ class OpenApiSuite extends HttpSuite:
     exercised += method -> ApiDescription.template(method, path).getOrElse(fail(s"$path is not documented"))
     reply
 
-  test("there is no page for people to look at it"):
+  test("there is no documentation page for people"):
     for page <- Seq("/docs", "/docs/", "/docs/index.html") do
       assertEquals(send("GET", page, auth = None).status, 404, page)
 
-  test("every documented operation succeeds when asked as documented, and answers as documented"):
+  test("every documented operation succeeds if called as documented, and replies as documented"):
     service.ending = FakeFlareService.ended(FlareState.Succeeded)
     val all =
       ""","config":{"granularity":null,"packing":"mixed","backend":"direct","chunkSize":4096,"timeout":1,
@@ -351,7 +351,7 @@ class OpenApiSuite extends HttpSuite:
       succeed("DELETE", s"$here/$path")
     succeed("DELETE", s"$here/packages/tools?force=true")
 
-  test("on every documented path exactly the documented methods are answered"):
+  test("every documented path answers exactly the documented methods"):
     val paths = ApiDescription.operations.map(_(1))
     for
       path <- paths
@@ -359,11 +359,11 @@ class OpenApiSuite extends HttpSuite:
     do
       val concrete = ApiDescription.concrete(path)
       val reply = send(method, concrete, Option.when(method != "GET")("{}"), caller(concrete))
-      // It may be an instance of another path, which is more general.
+      // It may also be an instance of another, more general path.
       val documented = ApiDescription.operations(method -> path)
       val known = ApiDescription.template(method, concrete).isDefined
       if documented || !known then
         assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
-      // And nothing answers below a path but what is documented there.
+      // Below a path, nothing answers except what is documented there.
       val below = send("GET", concrete.stripSuffix("/") + "/below/it", None, caller(concrete)).status
       assert(Set(400, 403, 404).contains(below), s"something answers below $path")

@@ -25,12 +25,12 @@ class OwnCertificateSuite extends munit.FunSuite:
       .generateCertificate(ByteArrayInputStream(Files.readAllBytes(file))) match
       case found: X509Certificate => found
 
-  data.test("none is made unless it is wanted"): data =>
+  data.test("no certificate is made unless it is wanted"): data =>
     val config = settings("127.0.0.1", own = false)
     assertEquals(OwnCertificate.in(config, data), config)
     assert(!Files.exists(OwnCertificate.file(data)))
 
-  data.test("one is made, which the API can show, and kept"): data =>
+  data.test("a certificate that the API can use is made and kept"): data =>
     val config = OwnCertificate.in(settings("127.0.0.1"), data)
     val file = OwnCertificate.file(data)
     assertEquals(config.getString("burst.http.tls.certificate"), file.toString)
@@ -44,7 +44,7 @@ class OwnCertificateSuite extends munit.FunSuite:
     OwnCertificate.in(settings("127.0.0.1"), data)
     assertEquals(certificate(file), made)
 
-  data.test("one that does not name the host, or is none, is replaced"): data =>
+  data.test("a certificate that does not name the host, or is invalid, is replaced"): data =>
     val file = OwnCertificate.file(data)
     OwnCertificate.in(settings("0.0.0.0"), data)
     val first = certificate(file)
@@ -56,7 +56,7 @@ class OwnCertificateSuite extends munit.FunSuite:
     val config = OwnCertificate.in(settings("burst.example.org"), data)
     assert(Tls.from(config.getConfig("burst.http.tls")).isDefined)
 
-  data.test("beside another certificate it is a contradiction"): data =>
+  data.test("asking for an own certificate beside another one is refused"): data =>
     val both = ConfigFactory
       .parseString("burst.http.tls.keystore = /some/file")
       .withFallback(settings("127.0.0.1"))

@@ -9,7 +9,7 @@ class PackagesRoutesSuite extends EntitySuite:
   private def action(path: String, parameters: String = "[]", auth: String = credentials) =
     store(s"actions/$path", source("python", python, s""","parameters":$parameters"""), auth)
 
-  test("a package is as OpenWhisk's, with its actions and feeds"):
+  test("a package is shown in OpenWhisk's form, with its actions and feeds"):
     val body = """{"publish":true,"parameters":[{"key":"a","value":1}],
       "annotations":[{"key":"description","value":"d"}],"name":"x","unknown":1}"""
     val created = store("packages/shape", Some(body))
@@ -29,7 +29,7 @@ class PackagesRoutesSuite extends EntitySuite:
     assertEquals(listed.get[Boolean]("binding"), Right(false))
     assertEquals(listed.keys.exists(_.exists(_ == "parameters")), false)
 
-  test("an update keeps what it says nothing of, and replaces parameters and annotations whole"):
+  test("an update keeps the fields it does not name, and replaces parameters and annotations whole"):
     store(
       "packages/kept",
       Some("""{"parameters":[{"key":"a","value":1}],"annotations":[{"key":"x","value":1}]}""")
@@ -70,7 +70,7 @@ class PackagesRoutesSuite extends EntitySuite:
     assertEquals(resolved.map(_.target.qualified), Right("/guest/base/one"))
     assertEquals(resolved.map(_.parameters("i")), Right(Some(Json.fromInt(2))))
     assertEquals(resolved.map(_.initParameters.size), Right(0))
-    // Once it is published no more, a binding of it opens nothing.
+    // Once the package is no longer published, a binding of it opens nothing.
     store("packages/base", Some("""{"publish":false}"""))
     assertEquals(
       actions.find(Identity("other", limits), ActionName("other", Some("mine"), "one")),
@@ -79,7 +79,7 @@ class PackagesRoutesSuite extends EntitySuite:
     refused(send("GET", s"$here/actions/mine/one", auth = Some(other)), 403)
     store("packages/base", Some("""{"publish":true}"""))
 
-  test("what a binding may bind"):
+  test("a binding needs an existing package that its owner may use and that is no binding itself"):
     store("packages/open", Some("""{"publish":true}"""))
     store("packages/closed", Some("{}"))
     action("plain")
@@ -102,7 +102,7 @@ class PackagesRoutesSuite extends EntitySuite:
     refused(send("PUT", s"$here/packages/default", Some("{}")), 400, "'default'")
     refused(send("PUT", s"$here/packages/default?overwrite=true", Some("{}")), 400)
 
-  test("a package with actions is deleted by force only, with them"):
+  test("a package with actions is deleted only by force, together with its actions"):
     store("packages/full", Some("{}"))
     action("full/one")
     action("full/two")
@@ -115,14 +115,14 @@ class PackagesRoutesSuite extends EntitySuite:
     assertEquals(send("GET", s"$here/actions/full2/one").status, 200)
     refused(send("DELETE", s"$here/packages/full"), 404)
 
-  test("names of actions and packages are one space"):
+  test("actions and packages share one set of names"):
     action("shared")
     refused(send("PUT", s"$here/packages/shared?overwrite=true", Some("{}")), 409, "name of an action")
     store("packages/sharedp", Some("{}"))
     refused(send("PUT", s"$here/actions/sharedp", source("python", python)), 409, "name of a package")
     refused(send("PUT", s"$bursts/sharedp?overwrite=true", deployment()), 409, "name of a package")
 
-  test("lists of packages are in parts and counted, of another namespace those that are published"):
+  test("lists of packages are paged and counted, and show only published ones of another namespace"):
     nextMoment()
     store("packages/lo", Some("""{"publish":true}"""))
     val all = names(send("GET", s"$here/packages?limit=0"))
@@ -133,7 +133,7 @@ class PackagesRoutesSuite extends EntitySuite:
     assert(theirs.contains("lo") && !theirs.contains("closed"), theirs)
     refused(send("GET", s"$here/packages?limit=-1"), 400, "'limit'")
 
-  test("a list shows so much of annotations, and always what an entity is"):
+  test("a list shows a limited amount of annotations, but always those that tell what an entity is"):
     store("packages/long", Some("{}"))
     def annotations(text: String) =
       s""","annotations":[{"key":"feed","value":true},{"key":"text","value":"$text"}]"""
@@ -151,13 +151,13 @@ class PackagesRoutesSuite extends EntitySuite:
     assertEquals((whole.asArray.map(_.size), shown(whole, "text")), (Some(20), 17))
     assert(pair(send("GET", s"$here/actions/long/a1"), "annotations", "text").isDefined)
 
-  test("a refresh has nothing to do"):
+  test("a refresh does nothing"):
     assertEquals(
       send("POST", s"$here/packages/refresh").body,
       """{"added":[],"updated":[],"deleted":[]}"""
     )
 
-  test("what is another namespace's is 403, but for what is published"):
+  test("what belongs to another namespace is 403, except for reading what is published"):
     store("packages/pub", Some("""{"publish":true}"""))
     store("packages/priv", Some("{}"))
     for path <- Seq("pub/one", "priv/one", "alone") do action(path)
@@ -173,7 +173,7 @@ class PackagesRoutesSuite extends EntitySuite:
       refused(theirs("DELETE", path), 403)
     refused(theirs("GET", "actions/pub/none"), 404)
 
-  test("a namespace's packages have so much room"):
+  test("a namespace's packages are limited in number and size"):
     val small = send(
       "PUT",
       s"$admin/small",

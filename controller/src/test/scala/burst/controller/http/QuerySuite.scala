@@ -1,6 +1,6 @@
 package burst.controller.http
 
-/** What queries may name: on our own calls what is described, on OpenWhisk's anything. */
+/** Which parameters queries may name: the described ones on our own calls, any on OpenWhisk's. */
 class QuerySuite extends HttpSuite:
   private val tolerant = Seq(
     "/api/v1/namespaces/\\{namespace}/(actions|packages|triggers|rules|activations|limits).*",
@@ -8,7 +8,7 @@ class QuerySuite extends HttpSuite:
     "/api/v1/web/.*|/api/\\{tenant}/.*"
   )
 
-  test("a parameter that is none of a call's is refused by name on each of ours, and passed over elsewhere"):
+  test("an unknown parameter is refused by name on each of our own calls, and ignored elsewhere"):
     for (method, path) <- ApiDescription.operations.toSeq.sorted if method != "HEAD" do
       val concrete = ApiDescription.concrete(path)
       val body = Option.when(method != "GET")("{}")
@@ -16,7 +16,7 @@ class QuerySuite extends HttpSuite:
       val isTolerant = tolerant.exists(path.matches(_))
       assertEquals(reply.body.contains("'sikp'"), !isTolerant, s"$method $path: ${reply.body}")
 
-  test("the sentence says what there is"):
+  test("the refusal names the parameters that exist"):
     refused(send("GET", s"$bursts?limit=1&offset=3"), 400, "'offset'", "limit, skip")
     refused(send("DELETE", s"$bursts/x?force=true"), 400, "'force'")
     refused(send("GET", s"$flares?status=running"), 400, "'status'", "state")

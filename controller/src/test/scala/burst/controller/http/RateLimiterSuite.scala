@@ -7,7 +7,7 @@ class RateLimiterSuite extends munit.FunSuite:
   private var now = MonotonicTime.Zero
   private def pass(seconds: Double): Unit = now += (seconds * 1e9).toLong.nanos
 
-  test("a namespace has its minute's worth at once, then as it fills up"):
+  test("a namespace may use a minute's worth at once, and then as it refills"):
     val limiter = RateLimiter(() => now)
     (1 to 6).foreach(_ => assertEquals(limiter.take("a", 6), Right(())))
     assertEquals(limiter.take("a", 6), Left(10.seconds))
@@ -20,7 +20,7 @@ class RateLimiterSuite extends munit.FunSuite:
     now += 1.hour
     assertEquals((1 to 10).count(_ => limiter.take("a", 6).isRight), 6)
 
-  test("a limit that was lowered holds at once, and one of zero lets nothing through"):
+  test("a lowered limit applies immediately, and a limit of zero lets nothing through"):
     val limiter = RateLimiter(() => now)
     assertEquals(limiter.take("a", 100), Right(()))
     assertEquals((1 to 10).count(_ => limiter.take("a", 2).isRight), 2)
@@ -36,7 +36,7 @@ class RateLimiterSuite extends munit.FunSuite:
     assertEquals((1 to 100).count(_ => limiter.take("a", 6).isRight), 6)
     limiter.giveBack("nobody", 6)
 
-  test("of more keys than are kept, those that came last are"):
+  test("of more keys than can be kept, the most recently used ones are"):
     val limiter = RateLimiter(() => now, most = 2)
     assertEquals((1 to 10).count(_ => limiter.take("a", 1).isRight), 1)
     assertEquals(limiter.take("b", 1), Right(()))
@@ -45,7 +45,7 @@ class RateLimiterSuite extends munit.FunSuite:
     assertEquals(limiter.take("a", 1), Left(60.seconds))
     assertEquals(limiter.take("b", 1), Right(()), "b is the one that was forgotten")
 
-  test("waiting as long as was said is enough"):
+  test("waiting for the returned time is enough"):
     Seq(1, 7, 59, 61, 1000, 100000).foreach: rate =>
       val limiter = RateLimiter(() => now)
       while limiter.take("a", rate).isRight do ()

@@ -5,7 +5,7 @@ import java.net.{Socket, SocketException, SocketTimeoutException}
 import java.nio.charset.StandardCharsets.ISO_8859_1
 import scala.concurrent.duration.FiniteDuration
 
-/** A connection that may send what no HTTP client would. */
+/** A connection that can send what no HTTP client would. */
 final class RawConnection(port: Int) extends AutoCloseable:
   private val Patience = 60000
   private val socket = Socket("127.0.0.1", port)
@@ -24,17 +24,17 @@ final class RawConnection(port: Int) extends AutoCloseable:
   /** Waits for `100 Continue`. */
   def interim(): Unit = if !isContinued() then throw EOFException("another answer than an interim one")
 
-  /** Whether the next answer is an interim one: the body is wanted. */
+  /** Whether the next response is an interim one, which asks for the body. */
   def isContinued(): Boolean =
     Iterator.continually(line()).takeWhile(_.nonEmpty).toVector.headOption.exists(_.contains(" 100 "))
 
-  /** The next answer that is not an interim one. */
+  /** Reads the next response that is not an interim one. */
   def reply(): Reply =
     val head = this.head()
     val body = in.readNBytes(head.headers.getOrElse("content-length", "0").toInt)
     head.copy(body = String(body, ISO_8859_1))
 
-  /** Of the next answer that is not an interim one, what stands before its body. */
+  /** Reads the status and headers of the next response that is not an interim one. */
   def head(): Reply =
     val status = line().split(" ")(1).toInt
     val headers =
@@ -43,7 +43,7 @@ final class RawConnection(port: Int) extends AutoCloseable:
       ).toMap
     if status == 100 then head() else Reply(status, "", headers)
 
-  /** Whether anything comes before that time has passed, be it the end. */
+  /** Whether anything arrives within that time, including the end of the connection. */
   def hears(within: FiniteDuration): Boolean =
     socket.setSoTimeout(within.toMillis.toInt)
     in.mark(1)
@@ -56,12 +56,12 @@ final class RawConnection(port: Int) extends AutoCloseable:
       case _: SocketException => true
     finally socket.setSoTimeout(Patience)
 
-  /** Passes over a body in chunks, none of which holds a line feed. */
+  /** Skips a body in chunks, none of which contains a line feed. */
   def chunks(): Unit =
     Iterator.continually(line()).takeWhile(_ != "0").foreach(_ => ())
     val _ = line()
 
-  /** All that comes until the other end hangs up. */
+  /** Reads everything that arrives until the other end closes the connection. */
   def rest(): String = String(in.readAllBytes(), ISO_8859_1)
 
   private def line(): String =
@@ -75,7 +75,7 @@ final class RawConnection(port: Int) extends AutoCloseable:
 
   override def close(): Unit = socket.close()
 
-  /** Closes it without a farewell. */
+  /** Resets the connection instead of closing it properly. */
   def reset(): Unit =
     socket.setSoLinger(true, 0)
     close()

@@ -28,7 +28,7 @@ class ReadinessSuite extends EmbeddedStorage:
     val parts = json.keys.toSeq.flatten.filter(_ != "ready")
     response.status.intValue -> parts.map(part => part -> json.get[String](part).getOrElse("")).toMap
 
-  test("one part that is not well is enough"):
+  test("any unhealthy part makes the controller not ready"):
     val parts = Vector(
       Part("well", () => Future.successful(None)),
       Part("full", () => Future.successful(Some("it is full"))),
@@ -43,7 +43,7 @@ class ReadinessSuite extends EmbeddedStorage:
     assertEquals(said("silent"), "it has not answered within 2 seconds")
     for part <- Seq("broken", "throws") do assertEquals(said(part), "it fails; see the controller's log")
 
-  test("what has not answered is not asked again, whoever asks meanwhile"):
+  test("a part that has not answered is not asked again meanwhile"):
     val tried = AtomicInteger()
     val answer = Promise[Option[String]]()
     val readiness = Readiness(
@@ -60,10 +60,10 @@ class ReadinessSuite extends EmbeddedStorage:
     for _ <- 1 to 3 do assertEquals(asked(readiness)._1, 503)
     assertEquals(tried.get, 1)
     answer.success(None)
-    // What has answered is asked again after a while, and may be late on a busy machine.
+    // A part that has answered is asked again after a while, and may be late on a busy machine.
     assert(Iterator.continually(asked(readiness)._1).take(200).contains(200))
 
-  storage.test("a bucket that hangs keeps nothing waiting but its own part"): s =>
+  storage.test("a bucket that hangs delays nothing but its own part"): s =>
     val answers = CountDownLatch(1)
     val blobs = new FlareBlobStore:
       export s.blobs.{close as _, probe as _, read as _, *}
@@ -89,7 +89,7 @@ class ReadinessSuite extends EmbeddedStorage:
       answers.countDown()
       single.shutdown()
 
-  test("a directory needs room, and to be writable"):
+  test("a directory must have room and be writable"):
     val directory = Files.createTempDirectory("ready")
     try
       assertEquals(Readiness.diskProblem(directory, 1), None)

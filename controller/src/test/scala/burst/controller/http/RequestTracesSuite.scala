@@ -24,9 +24,9 @@ class RequestTracesSuite extends HttpSuite:
   private def flare(headers: (String, String)*)(using munit.Location): Origin =
     val reply = send("POST", s"$bursts/hello", Some("""{"size":1}"""), headers = headers.toMap)
     assertEquals(reply.status, 202, reply.body)
-    service.last.get.flatMap(_.origin).getOrElse(fail("a flare from nowhere"))
+    service.last.get.flatMap(_.origin).getOrElse(fail("the flare has no origin"))
 
-  test("a request goes on with its client's trace, and what it begins with its own"):
+  test("a request continues its client's trace, and what it begins continues the request's"):
     val origin = flare("traceparent" -> client.traceparent, "X-Request-Id" -> "own-1")
     val span = recorded.all match
       case Vector(one) => one
@@ -39,26 +39,26 @@ class RequestTracesSuite extends HttpSuite:
     assertEquals(span.tells(SpanKeys.Transaction), Some("own-1"))
     assert(span.start <= span.end)
 
-  test("a client that does not want it has none, and is passed on"):
+  test("a trace that its client does not sample gets no span, and is passed on"):
     val unsampled = TraceContext.of(client.traceId, client.spanId, sampled = false)
     val origin = flare("traceparent" -> unsampled.traceparent)
     assertEquals(origin.trace.map(own => (own.traceId, own.sampled)), Some((client.traceId, false)))
     assertEquals(recorded.all, Vector.empty)
 
-  test("a header that is no trace context begins a trace of its own, and does nobody harm"):
+  test("an invalid trace header begins a new trace and does no harm"):
     val hostile = Seq("", "00-0-0-0", client.traceparent + "-x", "a" * 4000, s"00-${"0" * 32}-${"0" * 16}-01")
     for value <- hostile do
       val origin = flare("traceparent" -> value)
       assertEquals(origin.trace.map(_.traceId), Some("c" * 32), value)
     assertEquals(recorded.all.map(_.parent).distinct, Vector(None))
 
-  test("what is asked all the time is not traced, nor what nobody has described"):
+  test("frequent requests are not traced, and neither are undocumented ones"):
     send("GET", "/ping", auth = None): Unit
     send("GET", "/api/v1", auth = None): Unit
     send("GET", "/no/such/path", auth = None): Unit
     assertEquals(recorded.all, Vector.empty)
 
-  test("a refusal is a span that has ended well, unless the platform is at fault"):
+  test("a refusal is a span without an error, unless the platform is at fault"):
     send("GET", s"$bursts/missing", auth = Some("nobody:nothing")): Unit
     assertEquals(
       recorded.all.map(span => (span.tells(SpanKeys.Status).map(_.toInt), span.error)),

@@ -27,7 +27,7 @@ class ResultAnswerSuite extends munit.FunSuite:
 
   private val pieceBytes = 256 * 1024
 
-  /** Every worker has its number for an output, but for the one whose is kept apart. */
+  /** Every worker's output is its number, except for the one whose output is stored out of line. */
   private final class Store(kept: Option[Int] = None, length: Long = 0) extends FlareBlobStore, ResultReader:
     val read = AtomicInteger()
     val pieces = AtomicInteger()
@@ -46,7 +46,7 @@ class ResultAnswerSuite extends munit.FunSuite:
       pieces.incrementAndGet()
       ByteString("7" * (this.length - from).min(length).toInt)
 
-    def put(id: FlareId, name: BlobName, file: Path): Unit = fail("written")
+    def put(id: FlareId, name: BlobName, file: Path): Unit = fail("the store was written to")
     def load(id: FlareId, name: BlobName): ByteString = throw NoSuchFileException(name.text)
     def delete(id: FlareId, keep: Set[BlobName]): Unit = ()
     def delete(id: FlareId, name: BlobName): Unit = ()
@@ -56,7 +56,7 @@ class ResultAnswerSuite extends munit.FunSuite:
     val flare = Samples.flare()
     flare.copy(request = flare.request.copy(size = size))
 
-  /** As the server takes it: `dataBytes` would ask for more than it is asked for. */
+  /** The body as the server reads it: `dataBytes` would request more than it is asked for. */
   private def body(store: Store, flare: Flare): Source[ByteString, Any] =
     val answer = ResultAnswer(store, store, Blocking(executionContext), Transfers(executionContext))
     answer(StatusCodes.OK, flare).entity match
@@ -69,13 +69,13 @@ class ResultAnswerSuite extends munit.FunSuite:
     assertEquals(shown.map(_.hcursor.get[Int]("worker")), Vector.range(0, size).map(Right(_)))
     shown.map(_.hcursor.downField("output").focus.map(_.noSpaces).getOrElse(""))
 
-  test("results of any number of workers go through, a page after the other"):
+  test("results of any number of workers are sent, page by page"):
     Vector(1, 7, 8, 9, 100).foreach: size =>
       val store = Store()
       assertEquals(outputs(store, size), Vector.range(0, size).map(_.toString))
       assertEquals(store.read.get, (size + 7) / 8)
 
-  test("the result of an only worker that is known is not read, and its answer is whole"):
+  test("the known result of a single worker is not read, and the response is sent whole"):
     val alone = flare(1)
     def known(store: Store, result: WorkerResult): HttpEntity =
       val answer = ResultAnswer(store, store, Blocking(executionContext), Transfers(executionContext))
@@ -94,7 +94,7 @@ class ResultAnswerSuite extends munit.FunSuite:
       case HttpEntity.Chunked(_, _) => ()
       case other => fail(s"not streamed: $other")
 
-  test("results of several workers that are known are answered as they would be read"):
+  test("known results of several workers give the same response as reading them would"):
     val three = flare(3)
     def answer(store: Store, known: Vector[WorkerResult]): HttpEntity =
       ResultAnswer(store, store, Blocking(executionContext), Transfers(executionContext))(
@@ -112,7 +112,7 @@ class ResultAnswerSuite extends munit.FunSuite:
     Vector(all.take(2), all.updated(1, WorkerResult(1, Some(Output.OutOfLine(10)), None))).foreach: some =>
       assert(!answer(store, some).isStrict)
 
-  test("an output that is kept apart goes through whole, whatever its length"):
+  test("an output that is stored out of line is sent whole, whatever its length"):
     Vector(1, pieceBytes - 1, pieceBytes, pieceBytes + 1, 3 * pieceBytes).foreach: length =>
       val shown = outputs(Store(kept = Some(8), length), 10)
       assertEquals(shown.updated(8, ""), Vector.range(0, 10).map(_.toString).updated(8, ""))
@@ -125,10 +125,10 @@ class ResultAnswerSuite extends munit.FunSuite:
       (store.read.get, store.pieces.get)
     assertEquals(read(1), (0, 0), "the beginning")
     assertEquals(read(1 + 8), (1, 0), "the workers of the first page")
-    assertEquals(read(1 + 8 + 1), (2, 0), "what stands before an output")
-    assertEquals(read(1 + 8 + 1 + 2), (2, 2), "its first pieces")
+    assertEquals(read(1 + 8 + 1), (2, 0), "the text before an output")
+    assertEquals(read(1 + 8 + 1 + 2), (2, 2), "the output's first pieces")
 
-  test("of the flare's record nothing is held while its results are read"):
+  test("the flare's record is not held in memory while its results are read"):
     val (taken, record) = reading()
     val deadline = 60.seconds.fromNow
     while record.get != null && deadline.hasTimeLeft() do System.gc()

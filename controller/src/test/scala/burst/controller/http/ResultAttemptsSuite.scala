@@ -15,7 +15,7 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.{Await, Future}
 import scala.concurrent.duration.DurationInt
 
-/** Results of flares that run again while somebody reads. */
+/** Results of flares that are retried while somebody reads them. */
 class ResultAttemptsSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private given system: ActorSystem[Nothing] = ActorSystem(Behaviors.empty, "result-attempts")
@@ -28,7 +28,7 @@ class ResultAttemptsSuite extends munit.FunSuite:
     root => Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
   )
 
-  /** A flare that runs, and is run again as soon as its reader has got so far. */
+  /** A running flare, which a test retries once its reader has got to a certain point. */
   private final class Bench(root: Path, size: Int):
     val store = MemoryFlareStore()
     val kept = DirectoryFlareBlobStore.open(root.resolve("flares"))
@@ -56,9 +56,9 @@ class ResultAttemptsSuite extends munit.FunSuite:
 
   private def breaksOff(answer: Future[ByteString]): Unit =
     Await.ready(answer, 1.minute).value.flatMap(_.toOption).foreach: whole =>
-      fail(s"it ended: ${whole.take(80).utf8String}…${whole.takeRight(80).utf8String}")
+      fail(s"the response did not break off: ${whole.take(80).utf8String}…${whole.takeRight(80).utf8String}")
 
-  directory.test("an output is not joined of two attempts"): root =>
+  directory.test("an output is not pieced together from two attempts"): root =>
     val bench = Bench(root, 1)
     import bench.*
     keep("\"" + "1" * 600_000 + "\"")
@@ -72,7 +72,7 @@ class ResultAttemptsSuite extends munit.FunSuite:
         kept.piece(id, name, from, length)
     breaksOff(read(blobs = turning))
 
-  directory.test("nor an answer of two attempts' outputs"): root =>
+  directory.test("a response does not mix the outputs of two attempts"): root =>
     val bench = Bench(root, 20)
     import bench.*
     def result(worker: Int, text: String) = WorkerResult(worker, Some(Samples.output(text)), None)
@@ -84,7 +84,7 @@ class ResultAttemptsSuite extends munit.FunSuite:
         store.results(id, from, until)
     breaksOff(read(flares = turning))
 
-  directory.test("an answer that is read while the flare runs on, or ends, ends"): root =>
+  directory.test("a response that is read while the flare keeps running, or ends, is complete"): root =>
     val bench = Bench(root, 1)
     import bench.*
     val text = "\"" + "1" * 600_000 + "\""

@@ -9,11 +9,11 @@ class RouteTemplatesSuite extends FunSuite:
   private val described = RouteTemplates.described
   private val templates = RouteTemplates(described.keys)
 
-  test("the description's paths and methods are found as they are"):
+  test("all of the description's paths and methods are found"):
     val found = for (path, methods) <- described.toSet; method <- methods yield method -> path
     assertEquals(found, ApiDescription.operations)
 
-  test("each path is told by its own template, whatever its parameters are"):
+  test("each path matches its own template, whatever its parameters are"):
     for template <- described.keys do
       val path = Path(ApiDescription.concrete(template))
       assertEquals(templates.of(path), Some(template))
@@ -27,7 +27,7 @@ class RouteTemplatesSuite extends FunSuite:
     val web = "/api/v1/web/{owner}/{package}/{action}/{rest}"
     assertEquals(told("/api/v1/web/guest/default/hello.json//a/../b"), Some(web))
 
-  test("what the API does not have is told by nothing"):
+  test("a path that the API does not have matches no template"):
     val strange = Seq(
       "",
       "//",

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-/** Metrics while something is wrong, and which requests they tell apart. */
+/** Metrics while something is wrong, and which requests they distinguish. */
 class ScrapeSuite extends ConnectionSuite:
   override def settings = """
     burst.http.ready.patience = 20s
@@ -12,7 +12,7 @@ class ScrapeSuite extends ConnectionSuite:
     assertEquals(reply.status, 200)
     reply.body.linesIterator.toVector
 
-  test("a namespace's own host has web actions, whatever the path says"):
+  test("on a namespace's own host, a path such as /ping is not counted as the API's"):
     for path <- Seq("/default/nobody", "/metrics", "/ping") do
       val _ = raw(c => c.send(s"GET $path HTTP/1.1\r\nHost: guest.example.org\r\n\r\n").reply())
     val lines = shown()
@@ -25,14 +25,14 @@ class ScrapeSuite extends ConnectionSuite:
     assert(!lines.exists(_.contains("""route="/ping"""")), lines.mkString("\n"))
     assert(!lines.exists(_.contains("example")), lines.mkString("\n"))
 
-  test("a method and a path that nobody has described make one series, however many there are"):
+  test("undocumented methods and paths share one series, however many there are"):
     for i <- 1 to 30 do
       val _ = raw(c => c.send(s"WORD$i /strange/$i HTTP/1.1\r\nHost: h\r\n\r\n").reply())
     val lines = shown()
     assert(!lines.exists(line => line.contains("WORD") || line.contains("strange")), lines.mkString("\n"))
 
-  // Last, as it is not asked again, and whoever looks later waits for it, too.
-  test("a scheduler that says nothing is told so, with all the others"):
+  // Last, as a silent scheduler is not asked again, and later tests would wait for it, too.
+  test("a scheduler that does not answer is reported as down, along with all other metrics"):
     service.silent = true
     val lines = shown()
     for line <- Seq(

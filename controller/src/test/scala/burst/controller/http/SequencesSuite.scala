@@ -13,7 +13,7 @@ class SequencesSuite extends EntitySuite:
     super.beforeAll()
     for name <- Seq("a", "b") do store(s"actions/$name", source("python", python))
 
-  test("components are resolved, whichever way they are called"):
+  test("components are resolved, whichever way they are named"):
     store("packages/p", Some("{}"))
     store("actions/p/c", source("python", python))
     val stored = store("actions/whole", sequence("/_/a", "b", "/guest/p/c", "p/c"))
@@ -24,7 +24,7 @@ class SequencesSuite extends EntitySuite:
     assertEquals(pair(stored, "annotations", "exec"), Some(Json.fromString("sequence")))
     assertEquals(send("GET", s"$here/actions/whole").json, stored.json)
 
-  test("a sequence of nothing, of what is not there, or of itself is refused"):
+  test("a sequence without components, with missing ones, or with itself is refused"):
     refusedSequence("none")(400, "at least one")
     refusedSequence("strange", "/_/a", "/_/none")(400, "'/guest/none'")
     refusedSequence("strange", "/_/p/none")(400, "does not exist")
@@ -41,7 +41,7 @@ class SequencesSuite extends EntitySuite:
     store("packages/bound", Some("""{"binding":{"namespace":"_","name":"alias"}}"""))
     refusedSequence("alias/loop", "/_/bound/loop")(400, "itself")
 
-  test("a sequence has fifty actions at most, with those of its sequences"):
+  test("a sequence has at most fifty actions, including those of its sequences"):
     store("actions/ten", sequence(Seq.fill(10)("/_/a")*))
     store("actions/fifty", sequence(Seq.fill(5)("/_/ten")*))
     refusedSequence("more", "/_/fifty", "/_/a")(400, "50")
@@ -51,13 +51,13 @@ class SequencesSuite extends EntitySuite:
     store("actions/deep49", sequence("/_/deep48"))
     refusedSequence("deep50", "/_/deep49")(400, "50")
 
-  /** What it is known to have been given, which is its actions alone. */
+  /** Checks that a sequence's actions are its only parameter. */
   private def hasActionsAlone(name: String, actions: String*)(using munit.Location): Unit =
     val pair = Json.obj("key" -> "_actions".asJson, "value" -> actions.asJson)
     for query <- Seq("", "?code=false") do
       assertEquals(at(send("GET", s"$here/actions/$name$query"), "parameters"), Json.arr(pair))
 
-  test("a sequence shows its actions as its parameter, and has no others"):
+  test("a sequence shows its actions as a parameter, and has no others"):
     val parameters = """"parameters":[{"key":"p","value":1},{"key":"I","value":2,"init":true}]"""
     val body = sequence("/_/a", "b").map(text => s"${text.dropRight(1)},$parameters}")
     val created = store("actions/shown", body)
@@ -71,14 +71,14 @@ class SequencesSuite extends EntitySuite:
     store("actions/shown", sequence("/_/b"))
     hasActionsAlone("shown", "/guest/b")
 
-  test("what a sequence was given is not there again when it becomes a program"):
+  test("the parameters of a sequence do not reappear when it becomes a program"):
     val parameters = """"parameters":[{"key":"p","value":1},{"key":"I","value":2,"init":true}]"""
     val limits = storage.namespaces.limits("guest").getOrElse(fail("no namespace"))
     // As earlier versions stored it.
     def old(name: String): Unit =
       store(s"actions/$name", sequence("/_/a"))
       val stored = storage.definitions.edit("guest", name, None, limits): there =>
-        val before = there.getOrElse(fail("not there"))
+        val before = there.getOrElse(fail("the definition is missing"))
         val action = before.action.copy(initParameters = Set("I"))
         Right(before.copy(parameters = JsonObject("p" -> 1.asJson, "I" -> 2.asJson), action = action))
       assert(stored.isRight, stored)
@@ -97,7 +97,7 @@ class SequencesSuite extends EntitySuite:
       Some(1.asJson)
     )
 
-  test("a sequence with a component that its caller may not invoke does not begin, be it within another one"):
+  test("a sequence with a component that its caller may not invoke does not begin, even if nested"):
     store("packages/lent", Some("""{"publish":true}"""), other)
     store("actions/lent/one", source("python", python), other)
     store("actions/missing", source("python", python))
@@ -113,7 +113,7 @@ class SequencesSuite extends EntitySuite:
       assertEquals(reply.headers.get("x-openwhisk-activation-id"), None)
       assertEquals(send("GET", s"$here/activations?name=$name&docs=true").body, "[]")
     assertEquals(service.last.get, None)
-    // What is only not there shows when its turn comes.
+    // A component that is merely missing is noticed when its turn comes.
     assertEquals(call("misses").status, 202)
     store("packages/lent", Some("""{"publish":true}"""), other)
     assertEquals(call("borrows").status, 202)

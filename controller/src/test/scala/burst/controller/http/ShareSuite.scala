@@ -7,7 +7,7 @@ import burst.controller.limits.OwnLimits
 import burst.controller.store.Samples
 import burst.protocol.{LogStream, Timestamp}
 
-/** How much of the API one namespace, or one who guesses, may have. */
+/** How much of the API one namespace, or one client that guesses credentials, may use. */
 class ShareSuite extends ConnectionSuite:
   override def settings = "burst.http.failed-logins-per-minute = 5"
 
@@ -21,7 +21,7 @@ class ShareSuite extends ConnectionSuite:
     val pause = reply.headers.get("retry-after").flatMap(_.toIntOption)
     assert(pause.exists(s => s >= 1 && s <= 60), pause)
 
-  /** One of several calls, as what a minute allows comes back while a busy machine makes them. */
+  /** Checks that one of several calls is limited, as the rate refills while a busy machine makes them. */
   private def soonLimited(call: => Reply, words: String*)(using munit.Location): Unit =
     val replies = Iterator.continually(call).take(20)
     limited(replies.find(_.status == 429).getOrElse(fail("no limit")), words*)
@@ -44,7 +44,7 @@ class ShareSuite extends ConnectionSuite:
     assertEquals(flare("""{"size":1}""").status, 202)
     soonLimited(flare("""{"size":1}"""), "1 flares a minute")
 
-  test("deploys and rollbacks of a namespace are bounded, also those that are refused"):
+  test("a namespace's deploys and rollbacks are limited, including those that are refused"):
     val auth = namespace("deployer", OwnLimits(deploysPerMinute = Some(4)))
     def deploy(body: Option[String]) = send("PUT", s"$bursts/y?overwrite=true", body, auth)
     assertEquals(deploy(deployment()).status, 200)
@@ -56,7 +56,7 @@ class ShareSuite extends ConnectionSuite:
     soonLimited(deploy(deployment()), "4 times a minute")
     assertEquals(send("GET", s"$bursts/y", auth = auth).status, 200)
 
-  test("requests of a namespace are bounded, and no other has to wait for it"):
+  test("a namespace's requests are limited, and no other namespace has to wait for it"):
     val auth = namespace("asking", OwnLimits(requestsPerMinute = Some(3)))
     Seq(bursts, s"$bursts/unknown", "/api/v1/nowhere").foreach: path =>
       assertNotEquals(send("GET", path, auth = auth).status, 429)
@@ -64,7 +64,7 @@ class ShareSuite extends ConnectionSuite:
     soonLimited(send("POST", s"$bursts/x", Some("""{"size":1}"""), auth), "3 requests a minute")
     assertEquals(send("GET", bursts).status, 200)
 
-  test("requests that are under way at once are bounded, and count until they are answered"):
+  test("concurrent requests are limited, and each counts until it is answered"):
     val auth = namespace("waiting", OwnLimits(concurrentRequests = Some(2)))
     def half() = connect().send(
       s"POST $bursts/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(auth.get)}\r\n" +
@@ -81,7 +81,7 @@ class ShareSuite extends ConnectionSuite:
       assertEquals(send("GET", bursts, auth = auth).status, 200)
     finally busy.foreach(_.close())
 
-  test("an answer that is streamed counts until it ends, or its client has left"):
+  test("a streamed response counts until it ends or its client has left"):
     val auth = namespace("streaming", OwnLimits(concurrentRequests = Some(1)))
     val text =
       LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1), Vector.fill(100)("x" * 200).mkString("\n"))
@@ -100,7 +100,7 @@ class ShareSuite extends ConnectionSuite:
       c.chunks()
       free()
 
-  test("wrong credentials are bounded for each address, and lock out nobody who was let in before"):
+  test("wrong credentials are limited per address, and lock out nobody who was let in before"):
     assertEquals(send("GET", bursts).status, 200)
     val fresh = namespace("fresh", OwnLimits())
     val wrong = Some(s"${java.util.UUID.randomUUID}:guess")

@@ -17,7 +17,7 @@ class TlsRedirectSuite extends HttpSuite:
     Using.resource(RawConnection(plain)): connection =>
       connection.send(s"$method $path HTTP/1.1\r\nHost: $host\r\nContent-Length: 0\r\n\r\n").reply()
 
-  test("a request without TLS is sent to where there is some, by the name that it used"):
+  test("a request without TLS is redirected to the TLS port, under the host name that it used"):
     val secured = controller.address.getPort
     for method <- Seq("GET", "POST") do
       val reply = asked("/api/v1/web/a/b/c.json?q=%20x", s"example.org:$plain", method)
@@ -34,7 +34,7 @@ class TlsRedirectSuite extends HttpSuite:
     val request = HttpRequest.newBuilder(URI(s"http://127.0.0.1:$plain/ping")).build()
     assertEquals(client.send(request, HttpResponse.BodyHandlers.ofString()).body, "pong")
 
-  test("nothing of a request becomes a header, and odd names lead nowhere"):
+  test("nothing in a path becomes a header, and odd paths lead to no other host"):
     for path <- Seq("/a%0d%0aSet-Cookie:x=1", "//evil.example/", "/\\evil.example") do
       val reply = asked(path, "example.org")
       assert(!reply.headers.contains("set-cookie"), reply.headers)

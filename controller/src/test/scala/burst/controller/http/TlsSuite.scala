@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit
 import javax.net.ssl.{SSLContext, TrustManagerFactory}
 import scala.util.Using
 
-/** A self-made certificate for this machine, as PKCS #12 and as PEM. */
+/** A self-signed certificate for this machine, as PKCS #12 and as PEM. */
 object TlsFiles:
   val Password = "test-password"
   private lazy val directory = Files.createTempDirectory("burst-tls")
@@ -34,7 +34,7 @@ object TlsFiles:
   lazy val certificate: Path = pem("CERTIFICATE", read.getCertificate("api").getEncoded)
   lazy val key: Path = pem("PRIVATE KEY", read.getKey("api", Password.toCharArray).getEncoded)
 
-  /** Trusts this certificate alone. */
+  /** A context that trusts this certificate alone. */
   lazy val trusting: SSLContext =
     val trusted = KeyStore.getInstance("PKCS12")
     trusted.load(null, null)
@@ -58,7 +58,7 @@ abstract class TlsContract extends HttpSuite:
     val request = HttpRequest.newBuilder(URI(s"$scheme://127.0.0.1:$port/ping")).build()
     client.send(request, HttpResponse.BodyHandlers.ofString())
 
-  test("the API answers over TLS with the configured certificate, and in no other way"):
+  test("the API answers over TLS with the configured certificate, and not without TLS"):
     val reply = get("https")
     assertEquals(reply.statusCode -> reply.body, 200 -> "pong")
     assert(reply.sslSession.get.getProtocol.startsWith("TLSv1."), reply.sslSession.get.getProtocol)
@@ -81,7 +81,7 @@ class TlsSettingsSuite extends munit.FunSuite:
   test("without files there is no TLS"):
     assertEquals(context(""), None)
 
-  test("files that do not fit together are told by their setting, without what they hold"):
+  test("files that do not fit together are reported by their setting, without any secret"):
     val (certificate, key, keystore) = (TlsFiles.certificate, TlsFiles.key, TlsFiles.keystore)
     Seq(
       s"certificate = \"$certificate\"" -> "burst.http.tls",

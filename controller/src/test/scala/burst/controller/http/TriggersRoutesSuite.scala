@@ -22,7 +22,7 @@ class TriggersRoutesSuite extends HttpSuite:
 
   private def statusOf(rule: String): String = send("GET", s"$rules/$rule").string("status")
 
-  test("a trigger has all that was said of it, and what a change leaves out"):
+  test("a trigger has everything it was given, and keeps what a change leaves out"):
     val body =
       """{"parameters":[{"key":"a","value":{"b":1}}],"annotations":[{"key":"feed","value":"/whisk.system/alarms/alarm"}],"name":"x","limits":{}}"""
     val reply = put(s"$triggers/whole", body, overwrite = false).json
@@ -41,7 +41,7 @@ class TriggersRoutesSuite extends HttpSuite:
       )
     )
     val updated = reply.hcursor.get[Long]("updated").getOrElse(0L)
-    assert((updated - System.currentTimeMillis()).abs < 60_000, "in milliseconds")
+    assert((updated - System.currentTimeMillis()).abs < 60_000, "the time is in milliseconds")
     assertEquals(send("GET", s"$triggers/whole/").json, reply)
     val next = put(s"$triggers/whole", """{"annotations":[]}""").json
     assertEquals(next.hcursor.get[String]("version"), Right("0.0.2"))
@@ -51,7 +51,7 @@ class TriggersRoutesSuite extends HttpSuite:
     refused(send("GET", s"$triggers/whole"), 404, "does not exist", "'whole'")
     refused(send("DELETE", s"$triggers/whole"), 404, "'whole'")
 
-  test("an empty body is an empty trigger, and one that is there is not replaced unasked"):
+  test("an empty body is an empty trigger, and an existing one is not replaced unasked"):
     assertEquals(send("PUT", s"$triggers/empty", Some("")).status, 200)
     refused(send("PUT", s"$triggers/empty", Some("{}")), 409, "resource already exists")
     refused(send("PUT", s"$triggers/empty?overwrite=False", Some("{}")), 409, "resource already exists")
@@ -82,7 +82,7 @@ class TriggersRoutesSuite extends HttpSuite:
       refused(send("GET", s"$triggers?$query"), 400)
       refused(send("GET", s"$rules?$query"), 400)
 
-  test("a list of many with long annotations keeps within bounds"):
+  test("a list of many triggers with long annotations stays within bounds"):
     val long = s"""{"annotations":[{"key":"note","value":"${"x" * 60_000}"}]}"""
     (1 to 20).foreach(n => put(s"$triggers/long$n", long))
     val listed = send("GET", s"$triggers?limit=20")
@@ -90,7 +90,7 @@ class TriggersRoutesSuite extends HttpSuite:
     assert(listed.body.length < 1_200_000, listed.body.length)
     (1 to 20).foreach(n => send("DELETE", s"$triggers/long$n"))
 
-  test("a rule takes names as texts and as objects, and shows them as objects"):
+  test("a rule accepts names as strings and as objects, and shows them as objects"):
     action("ruled")
     put(s"$triggers/t1")
     val wanted = Json.obj("path" -> "guest".asJson, "name" -> "ruled".asJson)
@@ -113,7 +113,7 @@ class TriggersRoutesSuite extends HttpSuite:
       Right(Json.obj("action" -> wanted, "status" -> "active".asJson))
     )
 
-  test("a rule needs a trigger and an action that are there, of a namespace that is open"):
+  test("a rule needs an existing trigger and action, in a namespace that is open to it"):
     action("there")
     put(s"$triggers/here")
     def not(body: String, status: Int, words: String*) =
@@ -132,7 +132,7 @@ class TriggersRoutesSuite extends HttpSuite:
         not(s"""{"trigger":"/_/here","action":$bad}""", 400, "'action'")
     refused(send("GET", s"$rules/never"), 404, "'never'")
 
-  test("a rule is set active and inactive, and other words are refused"):
+  test("a rule can be set active and inactive, and other words are refused"):
     action("toggled")
     put(s"$triggers/switch")
     rule("toggle", "switch", "toggled")
@@ -154,7 +154,7 @@ class TriggersRoutesSuite extends HttpSuite:
     refused(send("POST", s"$rules/nobody", Some("""{"status":"active"}""")), 404, "'nobody'")
     assertEquals(statusOf("toggle"), "active")
 
-  test("the rules of a deleted trigger are inactive and cannot be activated before it is there again"):
+  test("the rules of a deleted trigger are inactive and cannot be activated until it exists again"):
     action("left")
     put(s"$triggers/leaving")
     rule("orphan", "leaving", "left")
@@ -169,14 +169,14 @@ class TriggersRoutesSuite extends HttpSuite:
     assertEquals((gone.status, gone.string("status")), (200, "inactive"))
     assertEquals(send("GET", s"$triggers/leaving").json.hcursor.downField("rules").keys.map(_.size), Some(0))
 
-  test("names are one space, whoever was first"):
+  test("all kinds of entities share one set of names, whichever was first"):
     action("taken")
     put(s"$triggers/taken-too")
     refused(send("PUT", s"$triggers/taken", Some("{}")), 409, "'taken'")
     refused(send("PUT", s"$rules/taken-too", Some("""{"trigger":"/_/taken-too","action":"/_/taken"}""")), 409)
     refused(send("PUT", s"$bursts/taken-too", deployment()), 409, "'taken-too'")
 
-  test("what is malformed is refused, and nothing of it is stored"):
+  test("a malformed trigger is refused, and nothing of it is stored"):
     def not(body: String, status: Int, words: String*) =
       refused(send("PUT", s"$triggers/bad", Some(body)), status, words*)
     not("[]", 400)
@@ -199,7 +199,7 @@ class TriggersRoutesSuite extends HttpSuite:
     refused(send("GET", s"$triggers/bad"), 404)
     refused(send("PATCH", s"$triggers/bad"), 405)
 
-  test("somebody else's are nobody's business"):
+  test("another namespace's triggers and rules are refused"):
     val own = send("PUT", s"$admin/stranger", Some("{}"), caller(admin)).string("auth")
     put(s"$triggers/mine")
     val calls = Vector("GET" -> None, "PUT" -> Some("{}"), "DELETE" -> None, "POST" -> Some("{}"))

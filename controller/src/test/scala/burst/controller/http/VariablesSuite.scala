@@ -19,7 +19,7 @@ class VariablesSuite extends HttpSuite:
   private def put(name: String, more: String) =
     send("PUT", s"$bursts/$name?overwrite=true", deployment(more = more))
 
-  test("variables are shown, of secrets the names alone, and neither in lists"):
+  test("variables are shown, secrets only by their names, and neither in lists"):
     deploy("plain")
     shown("plain", "{}", "[]")
     val reply = deploy("having", ""","environment":{"A":"1"},"secrets":{"TOKEN":"hunter2","B":""}""")
@@ -32,7 +32,7 @@ class VariablesSuite extends HttpSuite:
     assert(!all.exists(_.contains("hunter2")))
     assert(!all.head.contains("TOKEN"))
 
-  test("a redeploy keeps what it does not name, and a secret goes when it is null"):
+  test("a redeploy keeps what it does not name, and null removes a secret"):
     deploy("kept", ""","environment":{"A":"1","B":"2"},"secrets":{"C":"3","D":"4"}""")
     deploy("kept")
     shown("kept", """{"A":"1","B":"2"}""", """["C","D"]""")
@@ -47,7 +47,7 @@ class VariablesSuite extends HttpSuite:
     deploy("kept", ""","environment":{}""")
     shown("kept", "{}", """["C","E"]""")
 
-  test("an older version has its own variables and the present secrets"):
+  test("an older version has its own variables and the current secrets"):
     deploy("old", ""","environment":{"A":"1"},"secrets":{"TOKEN":"old","GONE":"x"}""")
     deploy("old", ""","environment":{"A":"2"},"secrets":{"TOKEN":"new","GONE":null}""")
     def environment(body: String) =
@@ -59,7 +59,7 @@ class VariablesSuite extends HttpSuite:
     send("POST", s"$bursts/old/rollback", Some("{}"))
     shown("old", """{"A":"1"}""", """["TOKEN"]""")
 
-  test("what is no variable is refused by its place, and no value is repeated"):
+  test("an invalid variable is refused with its path, and no value is repeated"):
     def not(more: String, status: Int, words: String*) =
       val reply = put("bad", more)
       refused(reply, status, words*)
@@ -87,7 +87,7 @@ class VariablesSuite extends HttpSuite:
     refused(put("large", s""","secrets":{"B":"${"x" * 40_000}"}"""), 413, "80002 bytes", "65536")
     assertEquals(send("GET", s"$bursts/bad").status, 404)
 
-  test("nothing of a secret stands in the controller's files but its key and what is sealed"):
+  test("the controller's files never contain a secret in plain text"):
     val word = s"hunter-${System.nanoTime()}"
     deploy("stored", s""","secrets":{"TOKEN":"$word"}""")
     val files =
@@ -96,7 +96,7 @@ class VariablesSuite extends HttpSuite:
       val text = String(Files.readAllBytes(file), "ISO-8859-1")
       assert(!text.contains(word), s"$file")
 
-  test("variables may have all their bytes at once, however they are written"):
+  test("one variable may use all the bytes allowed, however it is escaped"):
     val most = 64 * 1024
     for (value, text) <- Seq("x" -> "x", "\u0001" -> "\\u0001", "é" -> "\\u00e9") do
       val count = (most - 1) / value.getBytes("UTF-8").length

@@ -37,12 +37,12 @@ class VersionsSuite extends HttpSuite:
     put("listed", program(2))
     put("listed", program(3))
     assertEquals(versions("listed"), Vector("0.0.4", "0.0.3", "0.0.2"))
-    assertEquals(storage.packages.size(PackageId.of(program(0))), None, "its package went with it")
+    assertEquals(storage.packages.size(PackageId.of(program(0))), None, "its package was deleted with it")
     assert(storage.packages.size(PackageId.of(program(1))).isDefined)
     send("DELETE", s"$bursts/listed")
     Vector(1, 2, 3).foreach(n => assertEquals(storage.packages.size(PackageId.of(program(n))), None))
 
-  test("what there is not is told"):
+  test("a missing definition or version is 404, and a malformed version is 400"):
     put("there", program(0))
     refused(send("GET", s"$bursts/nobody/versions"), 404, "'nobody'")
     refused(send("GET", s"$bursts/nobody/versions/0.0.1"), 404, "definition 'nobody'")
@@ -52,7 +52,7 @@ class VersionsSuite extends HttpSuite:
     refused(send("GET", s"$bursts/-a/versions"), 400, "A name")
     refused(send("PUT", s"$bursts/there/versions", Some("{}")), 405, "GET")
 
-  test("a rollback is a next version that is equal to an older one"):
+  test("a rollback creates a new version that is equal to an older one"):
     val first = put("back", program(0), ""","config":{"memory":64},"parameters":{"a":1}""").json
     put("back", program(1), ""","config":{"memory":128},"parameters":{}""")
     val third = rollBack("back")
@@ -64,7 +64,7 @@ class VersionsSuite extends HttpSuite:
     assertEquals(fourth.string("version"), "0.0.4")
     assertEquals(fourth.json.hcursor.downField("config").get[Int]("memory"), Right(128))
 
-  test("a rollback that cannot be is refused and changes nothing"):
+  test("an impossible rollback is refused and changes nothing"):
     put("forward", program(0))
     refused(rollBack("forward"), 409, "before the current one")
     refused(rollBack("forward", """{"version":"0.0.7"}"""), 404, "0.0.7")
@@ -74,7 +74,7 @@ class VersionsSuite extends HttpSuite:
     refused(rollBack("nobody"), 404, "'nobody'")
     assertEquals(versions("forward"), Vector("0.0.1"))
 
-  test("a flare or a group is of the version it names, and of the present one without"):
+  test("a flare or a group has the version it names, or else the current one"):
     put("flared", program(0), ""","config":{"memory":64},"parameters":{"a":1}""")
     put("flared", program(1), ""","config":{"memory":128},"parameters":{}""")
     def asked(path: String, body: String) =
@@ -95,7 +95,7 @@ class VersionsSuite extends HttpSuite:
     not(groups, """{"definition":"flared","size":1,"version":"0.0.3"}""", 404, "version 0.0.3")
     not(groups, """{"definition":"nobody","size":1,"version":"0.0.3"}""", 404, "'nobody'")
 
-  test("older versions take no bytes from what a namespace deploys"):
+  test("older versions make room for what a namespace deploys"):
     val limit = 2 * program(0).length + 4
     val limits = s"""{"limits":{"definitionsSize":$limit}}"""
     val own = send("PUT", s"$admin/narrow", Some(limits), caller(admin)).string("auth")

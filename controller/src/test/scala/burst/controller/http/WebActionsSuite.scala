@@ -4,7 +4,7 @@ import burst.controller.action.ActivationStatus
 import io.circe.Json
 import scala.util.Using
 
-/** Web actions as those meet them who call them. */
+/** Web actions as their callers see them. */
 class WebActionsSuite extends WebSuite:
   override def settings = "burst.http.web.domain = example.org"
 
@@ -21,7 +21,7 @@ class WebActionsSuite extends WebSuite:
     exported("secret", """{"require-whisk-auth":"word"}""")
     exported("secret-own", """{"require-whisk-auth":"word","web-custom-options":true}""")
 
-  test("every verb is told to the action, which runs as its owner"):
+  test("every verb is passed to the action, which runs as its owner"):
     Seq("GET", "POST", "PUT", "PATCH", "DELETE").foreach: method =>
       val reply = ask(method, s"$web/default/echo.json?a=1")
       assertEquals(reply.status, 200, reply.body)
@@ -31,15 +31,15 @@ class WebActionsSuite extends WebSuite:
       assertEquals(invocations.last.get.map(_.caller.namespace), Some("guest"))
       assertEquals(invocations.last.get.map(_.origin.transaction), Some(reply.headers("x-request-id")))
 
-  test("HEAD is HEAD to the action, and has no body for the caller"):
+  test("HEAD reaches the action as HEAD, and its response has no body"):
     assertEquals(ask("HEAD", s"$web/default/echo.json").status, 200)
     assertEquals(told("__ow_method"), Some(Json.fromString("head")))
 
-  test("in a package, with what follows"):
+  test("an action in a package gets the rest of the path"):
     assertEquals(ask("GET", s"$web/pkg/echo.json/a/b%2Fc").string("__ow_path"), "/a/b%2Fc")
     assertEquals(ask("GET", s"$web/pkg/echo.json").string("__ow_path"), "")
 
-  test("bodies: JSON and forms are merged, others stand by themselves"):
+  test("JSON bodies and forms are merged into the arguments, and other bodies are passed whole"):
     def post(contentType: String, body: String) =
       ask("POST", s"$web/default/echo.json?a=1&b=1", Seq(contentType), body)
     assertEquals(post(jsonType, """{"a":2}""").json.hcursor.get[Int]("a"), Right(2))
@@ -57,7 +57,7 @@ class WebActionsSuite extends WebSuite:
     )
     assertEquals(ask("POST", s"$web/default/echo.json", Seq(jsonType)).status, 200)
 
-  test("a raw action has them as they came"):
+  test("a raw action gets query and body as they arrived"):
     def post(contentType: String, body: String) =
       ask("POST", s"$web/default/raw.json?a=1&a=%32", Seq(contentType), body)
     assertEquals(post(jsonType, "{not").string("__ow_body"), "e25vdA==")
@@ -65,13 +65,13 @@ class WebActionsSuite extends WebSuite:
     assertEquals(post(form, "a=1").string("__ow_query"), "a=1&a=%32")
     assertEquals(ask("GET", s"$web/default/raw.json").string("__ow_body"), "")
 
-  test("headers are told in lower case, and no others than came"):
+  test("headers are passed in lower case, and none are added"):
     ask("GET", s"$web/default/echo", Seq("X-MiXed: One", "x-mixed: two", "Accept: text/html"))
-    val headers = told("__ow_headers").flatMap(_.asObject).getOrElse(fail("none"))
+    val headers = told("__ow_headers").flatMap(_.asObject).getOrElse(fail("no headers"))
     assertEquals(headers("x-mixed").flatMap(_.asString), Some("One, two"))
     assertEquals(headers.keys.toSet, Set("host", "x-mixed", "accept"))
 
-  test("the response is the action's"):
+  test("the response is the one that the action returns"):
     invocations.returning(
       json("""{"statusCode":418,"headers":{"X-Tea":["a","b"],"Content-Type":"text/plain"},"body":"short"}""")
     )
@@ -93,7 +93,7 @@ class WebActionsSuite extends WebSuite:
     assertEquals(ask("GET", s"$web/default/echo.text").body, "words")
     refused(ask("GET", s"$web/default/echo"), 400, "statusCode")
 
-  test("pages of any origin are let in, without the action"):
+  test("pages of any origin are allowed without running the action"):
     val reply = ask("OPTIONS", s"$web/default/known", Seq("Access-Control-Request-Headers: X-One, X-Two"))
     assertEquals(reply.status, 200)
     assertEquals(reply.headers("access-control-allow-origin"), "*")
@@ -104,13 +104,13 @@ class WebActionsSuite extends WebSuite:
     assertEquals(reply.headers("access-control-allow-headers"), "X-One, X-Two")
     assertEquals(invocations.last.get, None)
 
-  test("a page's script sees why it is refused"):
+  test("a page's script can read why it is refused"):
     Seq("GET" -> "default/nowhere", "TRACE" -> "default/known", "GET" -> "default").foreach: (method, path) =>
       val reply = ask(method, s"$web/$path")
       assert(reply.status >= 400, reply)
       assertEquals(reply.headers.get("access-control-allow-origin"), Some("*"), s"$method $path")
 
-  test("an action that says so answers for itself, also whom it does not know"):
+  test("an action with custom options answers OPTIONS itself, even for unknown callers"):
     invocations.returning(
       json("""{"headers":{"Access-Control-Allow-Origin":"https://a.example"},"body":"x"}""")
     )
@@ -122,13 +122,13 @@ class WebActionsSuite extends WebSuite:
     invocations.returning(json("""{"body":"x"}"""))
     assert(!ask("GET", s"$web/default/own").headers.contains("access-control-allow-origin"))
 
-  test("what an action says of other origins is not said twice"):
+  test("an action's own header for other origins is not duplicated"):
     invocations.returning(
       json("""{"headers":{"access-control-allow-origin":"https://a.example"},"body":"x"}""")
     )
     assertEquals(ask("GET", s"$web/default/echo").headers("access-control-allow-origin"), "https://a.example")
 
-  test("pages at the API's host have an origin of their own, whatever the action says"):
+  test("pages at the API's host are given an origin of their own, whatever the action returns"):
     val sandbox =
       "sandbox allow-scripts allow-forms allow-modals allow-popups allow-popups-to-escape-sandbox allow-downloads"
     def policies(host: String) = Using.resource(RawConnection(port)): connection =>
@@ -143,12 +143,12 @@ class WebActionsSuite extends WebSuite:
     invocations.returning(json("""{"body":"<p>","headers":{"Connection":"Content-Security-Policy"}}"""))
     assertEquals(policies("api.example.com"), Seq(sandbox))
 
-  test("a caller with credentials is known to the action, also where nobody needs them"):
+  test("an action learns who a caller with credentials is, even if it does not require any"):
     assertEquals(ask("GET", s"$web/default/known.json", Seq(known)).string("__ow_user"), "guest")
     assertEquals(ask("GET", s"$web/default/echo.json", Seq(known)).string("__ow_user"), "guest")
     assert(!ask("GET", s"$web/default/echo.json").json.hcursor.keys.exists(_.exists(_ == "__ow_user")))
 
-  test("credentials that are not the platform's are the action's to look at"):
+  test("credentials that are not the platform's are passed to the action"):
     val reply = ask("GET", s"$web/default/echo.json", Seq(basic("me:password")))
     assertEquals(
       reply.json.hcursor.downField("__ow_headers").get[String]("authorization"),
@@ -156,16 +156,16 @@ class WebActionsSuite extends WebSuite:
     )
     assert(!reply.json.hcursor.keys.exists(_.exists(_ == "__ow_user")))
 
-  test("a secret opens its action"):
+  test("a caller with the secret may call its action"):
     assertEquals(ask("GET", s"$web/default/secret.json", Seq("x-require-WHISK-auth: word")).status, 200)
 
-  test("what is not ready in time goes on"):
+  test("an action that is not ready in time keeps running"):
     invocations.running = true
     val reply = ask("GET", s"$web/default/echo")
     refused(reply, 202, "not ready")
     assert(reply.headers.contains("x-openwhisk-activation-id"))
 
-  test("responses of types that the client takes"):
+  test("a response of a type that the client accepts is returned"):
     invocations.returning(json("""{"body":"<p>"}"""))
     Seq("text/html", "*/*", "text/*;q=0.1", "image/png, text/html").foreach: accept =>
       assertEquals(ask("GET", s"$web/default/echo", Seq(s"Accept: $accept")).status, 200, accept)
@@ -173,5 +173,5 @@ class WebActionsSuite extends WebSuite:
     assertEquals(
       ask("GET", s"$web/default/echo", Seq("Accept: image/png")).status,
       204,
-      "there is nothing to take"
+      "there is no body to accept"
     )

@@ -7,7 +7,7 @@ import burst.controller.web.WebHeaders
 import org.apache.pekko.http.scaladsl.model.StatusCodes
 import scala.concurrent.duration.DurationInt
 
-/** Requests to web actions that come to nothing, each with why. */
+/** Requests to web actions that are refused, each with its reason. */
 class WebRefusalsSuite extends WebSuite:
   private val web = "/api/v1/web/guest"
   private val jsonType = "Content-Type: application/json"
@@ -25,7 +25,7 @@ class WebRefusalsSuite extends WebSuite:
     actions.add("unexported", fields("""{"web-export":false}"""), fields("{}"))
     actions.add("text", fields("""{"web-export":"true"}"""), fields("{}"))
 
-  /** Each: what is asked, the status, and a word of the reason. */
+  /** Checks that each request is refused with a status and a word of the reason, and that nothing was run. */
   private def all(requests: (() => Reply, Int, String)*)(using munit.Location): Unit =
     requests.foreach((ask, status, word) => refused(ask(), status, word))
     assertEquals(invocations.last.get, None, "nothing was run")
@@ -34,7 +34,7 @@ class WebRefusalsSuite extends WebSuite:
   private def post(path: String, contentType: String, body: String): () => Reply =
     () => ask("POST", path, Seq(contentType), body)
 
-  test("what is not there, or not for all, or no name"):
+  test("missing, private and misnamed actions are 404"):
     all(
       (get("/api/v1/web"), 404, "no such web action"),
       (get("/api/v1/web/"), 404, "no such web action"),
@@ -60,12 +60,12 @@ class WebRefusalsSuite extends WebSuite:
       (get(s"$web/default/${"a" * 300}"), 404, "no such web action")
     )
 
-  test("verbs that are none of seven"):
+  test("verbs other than the seven known ones are 405"):
     val reply = ask("TRACE", s"$web/default/echo")
     assertEquals(reply.status, 405, reply.body)
     refused(ask("BREW", s"$web/default/echo"), 405)
 
-  test("names of the platform's own, in every place and case"):
+  test("names reserved for the platform are refused, in every place and case"):
     all(
       (get(s"$web/default/echo?__ow_method=put"), 400, "__ow_method"),
       (get(s"$web/default/echo?__ow_user=admin"), 400, "__ow_user"),
@@ -84,15 +84,15 @@ class WebRefusalsSuite extends WebSuite:
       )
     )
 
-  test("parameters that are an action's for good"):
+  test("final parameters of an action are refused"):
     all(
       (get(s"$web/default/closed?key=mine"), 400, "'key'"),
       (post(s"$web/default/closed", jsonType, """{"key":null}"""), 400, "'key'"),
       (post(s"$web/default/closed", form, "key="), 400, "'key'")
     )
-    assertEquals(ask("GET", s"$web/default/closed.json?none=1").status, 200, "it has no value")
+    assertEquals(ask("GET", s"$web/default/closed.json?none=1").status, 200, "the parameter has no value")
 
-  test("bodies that cannot be read"):
+  test("bodies that cannot be read are refused"):
     all(
       (post(s"$web/default/echo", jsonType, "{"), 400, "not valid JSON"),
       (post(s"$web/default/echo", jsonType, """{"a":1,"a":2}"""), 400, "twice"),
@@ -115,14 +115,14 @@ class WebRefusalsSuite extends WebSuite:
       )
     )
 
-  test("bodies that are too large, whatever they are"):
+  test("bodies that are too large are 413, whatever their type"):
     val large = "x" * (1024 * 1024 + 1)
     all(
       (post(s"$web/default/echo", "Content-Type: text/plain", large), 413, "1048576"),
       (post(s"$web/default/raw", "Content-Type: image/png", large), 413, "1048576")
     )
 
-  test("queries that cannot be read"):
+  test("queries that cannot be read are 400"):
     Seq(s"$web/default/echo?a=%", s"$web/default/echo?%zz=1").foreach: path =>
       assertEquals(ask("GET", path).status, 400)
     all((get(s"$web/default/echo?${"&" * 1001}"), 400, "fields"))
@@ -148,7 +148,7 @@ class WebRefusalsSuite extends WebSuite:
     )
     assertEquals(ask("GET", s"$web/default/known").headers("www-authenticate").take(5), "Basic")
 
-  test("what the client does not take is not even run, where that is known before"):
+  test("an action is not even run if its response type is known to be unacceptable"):
     all(
       (get(s"$web/default/echo.json", "Accept: text/html"), 406, "application/json"),
       (get(s"$web/default/echo.html", "Accept: application/json"), 406, "text/html"),
@@ -158,7 +158,7 @@ class WebRefusalsSuite extends WebSuite:
     invocations.returning(json("""{"body":"<p>"}"""))
     refused(ask("GET", s"$web/default/echo", Seq("Accept: application/json")), 406, "text/html")
 
-  test("results that are no response"):
+  test("results that are not valid responses are refused"):
     Seq(
       ("http", "[1]", "statusCode"),
       ("http", """{"statusCode":99}""", "200 to 599"),
@@ -179,12 +179,12 @@ class WebRefusalsSuite extends WebSuite:
       invocations.returning(json(result))
       val reply = ask("GET", s"$web/default/echo.$extension")
       refused(reply, 400, word)
-      assert(reply.headers.contains("x-openwhisk-activation-id"), "its owner can find it")
+      assert(reply.headers.contains("x-openwhisk-activation-id"), "its owner can find the activation")
       assert(!reply.headers.contains("set-cookie"))
     invocations.returning(json("{}"))
     refused(ask("GET", s"$web/default/echo.text"), 404, "field")
 
-  test("no header of an action's changes how the answer is framed"):
+  test("no header of an action changes how the response is framed"):
     invocations.returning(
       json(
         """{"body":"hello","headers":{"Content-Length":"1","Transfer-Encoding":"chunked","Connection":"close"}}"""
@@ -194,14 +194,14 @@ class WebRefusalsSuite extends WebSuite:
     assertEquals(reply.body, "hello")
     assert(!reply.headers.contains("transfer-encoding"))
 
-  test("actions that break"):
+  test("an action that fails is 400 and reveals nothing"):
     Seq(ActivationStatus.DeveloperError, ActivationStatus.InternalError).foreach: status =>
       invocations.returning(json("""{"error":"a secret of the inside"}"""), status)
       val reply = ask("GET", s"$web/default/echo.json")
       refused(reply, 400, "failed")
       assert(!reply.body.contains("secret"))
 
-  test("what the platform does not take at present"):
+  test("the platform's own refusals are passed on to the caller"):
     Seq(
       (InvocationRefusal.RateLimited(MinuteUsed(60, 60, 7.seconds)), 429, "60"),
       (InvocationRefusal.PayloadTooLarge(5), 413, "5"),
@@ -216,14 +216,14 @@ class WebRefusalsSuite extends WebSuite:
       StatusCodes.ServiceUnavailable.intValue
     )
 
-/** What strangers may take. */
+/** How much strangers may use. */
 class WebSharesSuite extends WebSuite:
   override def settings =
     "burst.http.web { requests-per-minute = 20, concurrent-requests = 1, misses-per-minute = 3 }"
 
   private val web = "/api/v1/web/guest/default"
 
-  test("requests to a namespace's web actions have their number, and are not under way without end"):
+  test("requests to a namespace's web actions are limited per minute and at the same time"):
     exported("echo")
     val gate = invocations.hold()
     val waiting = RawConnection(port)
@@ -240,7 +240,7 @@ class WebSharesSuite extends WebSuite:
     assertEquals(over.headers.get("access-control-allow-origin"), Some("*"))
     assert(over.headers.contains("retry-after"))
 
-  test("a client that guesses is stopped, and keeps nobody from what was found before"):
+  test("a client that guesses is stopped, but actions that were found before stay reachable"):
     exported("there")
     val _ = ask("GET", s"$web/there.json")
     (1 to 3).foreach(n => refused(ask("GET", s"$web/guess$n"), 404))

@@ -20,7 +20,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 import scala.util.Using
 
-/** Web actions on a port of their own, with actions that do as they are told. */
+/** Web actions on a port of their own, with scripted actions. */
 abstract class WebSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
 
@@ -62,7 +62,7 @@ abstract class WebSuite extends munit.FunSuite:
       blocking
     )
 
-  /** What is served. */
+  /** The route that is served. */
   protected def served: Route = pathPrefix("api" / "v1")(WebActionsRoutes(call).route)
 
   private lazy val listening: Listening =
@@ -85,11 +85,11 @@ abstract class WebSuite extends munit.FunSuite:
 
   protected def fields(text: String): JsonObject = json(text).asObject.getOrElse(JsonObject.empty)
 
-  /** An action that anybody may call, with more annotations and parameters. */
+  /** Adds an action that anybody may call, with further annotations and parameters. */
   protected def exported(name: String, annotations: String = "{}", parameters: String = "{}"): Unit =
     actions.add(name, fields(annotations).add("web-export", Json.True), fields(parameters))
 
-  /** Sends a request as it is written, and checks what holds for all answers. */
+  /** Sends a request exactly as given and checks what every reply must satisfy. */
   protected def ask(method: String, path: String, headers: Seq[String] = Seq.empty, body: String = "")(using
       munit.Location
   ): Reply =
@@ -111,7 +111,7 @@ abstract class WebSuite extends munit.FunSuite:
   /** Whether it is the action's own response. */
   private def isOwn(reply: Reply): Boolean = reply.headers.contains("x-openwhisk-activation-id")
 
-  /** Refused with this status, in a sentence that holds all of these. */
+  /** Checks that a reply has this status and that its error is a sentence with all these words. */
   protected def refused(reply: Reply, status: Int, words: String*)(using munit.Location): Unit =
     assertEquals(reply.status, status, reply.body)
     assertEquals(reply.string("code"), reply.headers("x-request-id"))
@@ -123,7 +123,7 @@ abstract class WebSuite extends munit.FunSuite:
 
   protected lazy val known: String = basic(s"$uuid:$key")
 
-  /** What the last action was called with. */
+  /** The arguments of the last call. */
   protected def told: JsonObject =
     invocations.last.get.flatMap(_.payload.asObject).getOrElse(throw IllegalStateException("no invocation"))
 
@@ -153,7 +153,7 @@ final class FakeInvocations extends Invocations:
   @volatile var refusal: Option[InvocationRefusal] = None
   @volatile var running: Boolean = false
 
-  /** Before it, nothing ends. */
+  /** No invocation ends before it. */
   @volatile var gate: Future[Unit] = Future.unit
 
   def reset(): Unit =

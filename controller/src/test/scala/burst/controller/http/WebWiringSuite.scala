@@ -1,6 +1,6 @@
 package burst.controller.http
 
-/** Web actions and APIs where the whole controller is. */
+/** Web actions and APIs in a whole controller. */
 class WebWiringSuite extends ConnectionSuite:
   override def settings = "burst.http.web.domain = example.org"
 
@@ -9,13 +9,13 @@ class WebWiringSuite extends ConnectionSuite:
   private def at(host: String, path: String): Reply = raw: c =>
     c.send(s"GET $path HTTP/1.1\r\nHost: $host\r\n\r\n").reply()
 
-  test("strangers are told what is not there"):
+  test("strangers get 404 for web actions and APIs that do not exist"):
     val reply = send("GET", "/api/v1/web/guest/default/nobody", auth = None)
     refused(reply, 404, "web action")
     assert(reply.headers("content-security-policy").startsWith("sandbox "))
     refused(send("GET", s"/api/${"0" * 32}/a", auth = None), 404, "no such API")
 
-  test("APIs are made, shown and removed with a key"):
+  test("APIs are created, shown and removed with credentials"):
     val api = """{"apidoc":{"namespace":"_","gatewayBasePath":"/a","gatewayPath":"/b","gatewayMethod":"GET",
       "action":{"name":"hello","namespace":"_","backendMethod":"GET","backendUrl":"x","authkey":"x"}}}"""
     refused(send("POST", s"$management/createApi.http", Some(api), auth = None), 401)
@@ -27,7 +27,7 @@ class WebWiringSuite extends ConnectionSuite:
     assertEquals(send("DELETE", s"$management/deleteApi.http?basepath=%2Fa").body, "{}")
     refused(send("GET", s"$address/b", auth = None), 404, "no such API")
 
-  test("a namespace's own host has its web actions, and nothing else"):
+  test("a namespace's own host serves its web actions and nothing else"):
     Seq(
       "/",
       "/default/nobody",

@@ -19,7 +19,7 @@ class InvokerRegistrySuite extends FunSuite:
   private val packageId = PackageId.of(content)
 
   private object packages extends PackageSource:
-    /** The next read fails. */
+    /** Whether the next read fails. */
     @volatile var breaks = false
     def size(id: PackageId): Option[Long] = Option.when(id == packageId)(content.length.toLong)
     def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
@@ -38,7 +38,7 @@ class InvokerRegistrySuite extends FunSuite:
         ExecutionContext.parasitic
       ))
 
-    /** Everything sent before has been handled when this returns. */
+    /** Returns once every message sent before has been handled. */
     def settle(): Unit =
       val probe = kit.createTestProbe[PackageReply]()
       registry ! PackageRequest(FetchPackage(packageId, 0), probe.ref)
@@ -52,7 +52,7 @@ class InvokerRegistrySuite extends FunSuite:
   private val status = InvokerStatus(InvokerId("a"), 4, 0.1, "process", 0, RuntimeInfo("x86_64", "2.36"))
   private def invoker() = kit.createTestProbe[InvokerRequest]()
 
-  test("heartbeats tell of an invoker, and one that is silent is not lost by that"):
+  test("heartbeats are passed on, and a silent invoker is not lost because of that"):
     val world = World()
     val a = invoker()
     world.registry ! RegisterInvoker(status, a.ref)
@@ -63,7 +63,7 @@ class InvokerRegistrySuite extends FunSuite:
       world.registry ! Heartbeat(status.copy(cpuLoad = load))
       world.scheduler.expectMessage(GangScheduler.InvokerReported(status.copy(cpuLoad = load), a.ref))
 
-  test("an invoker that says that it goes is lost at once, and forgotten unless it comes back in time"):
+  test("an invoker that unregisters is lost immediately, and forgotten unless it returns in time"):
     val world = World()
     val (a, b) = (invoker(), invoker())
     world.registry ! RegisterInvoker(status, a.ref)
@@ -91,7 +91,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
     world.scheduler.expectMessage(GangScheduler.InvokerReported(status, a.ref))
 
-  test("a new reference is a restart: what ran is lost before the new one is offered"):
+  test("a new reference is a restart: the old packs are lost before the new invoker is offered"):
     val world = World()
     val (before, after) = (invoker(), invoker())
     world.registry ! RegisterInvoker(status, before.ref)
@@ -102,7 +102,7 @@ class InvokerRegistrySuite extends FunSuite:
     before.stop()
     world.scheduler.expectNoMessage(50.millis)
 
-  test("an invoker whose actor stops is lost at once"):
+  test("an invoker whose actor stops is lost immediately"):
     val world = World()
     val a = invoker()
     world.registry ! RegisterInvoker(status, a.ref)
@@ -112,7 +112,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.registry ! Heartbeat(status)
     world.scheduler.expectNoMessage(50.millis)
 
-  test("an invoker whose session says so is lost, and one that is there by another reference is not"):
+  test("an invoker is lost if its own session reports so, not if another reference does"):
     val world = World()
     val (a, b) = (invoker(), invoker())
     world.registry ! RegisterInvoker(status, a.ref)
@@ -121,7 +121,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.registry ! InvokerRegistry.Lost(status.id, a.ref, InvokerLoss.Silent(30.seconds))
     assertEquals(world.lost(), ("a", InvokerLoss.Silent(30.seconds)))
 
-  test("packages go out in chunks"):
+  test("packages are sent in chunks"):
     val world = World()
     val probe = kit.createTestProbe[PackageReply]()
     val chunks = Vector(0, 1000, 2000, 2500).map { offset =>
@@ -132,7 +132,7 @@ class InvokerRegistrySuite extends FunSuite:
     assertEquals(chunks.map(_.total).distinct, Vector(2500L))
     assertEquals(chunks.map(_.bytes).reduce(_ ++ _).toArray.toVector, content.toVector)
 
-  test("packages that are not there, and offsets that make no sense"):
+  test("missing packages and invalid offsets are reported as missing"):
     val world = World()
     val probe = kit.createTestProbe[PackageReply]()
     val other = PackageId.of(Array[Byte](9))
@@ -141,7 +141,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.registry ! PackageRequest(FetchPackage(packageId, -1), probe.ref)
     probe.expectMessage(PackageMissing(packageId))
 
-  test("a package that cannot be read for once is not missing: the next who asks has it"):
+  test("a package that cannot be read once is not missing: the next request gets it"):
     val world = World()
     val probe = kit.createTestProbe[PackageReply]()
     packages.breaks = true

@@ -15,7 +15,7 @@ class JsonPiecesSuite extends munit.FunSuite:
   private def elements(text: String, most: Int = 10) =
     pieces.elements(ByteString(text), most).map(_.map(_.bytes.utf8String))
 
-  test("pieces are the very text of what is inside"):
+  test("pieces are the exact text of the members and elements"):
     assertEquals(
       members(""" {"a" : 1e400, "ü\n":"x\"}", "c":[ {} ,"😀"],"d":-0.10} """),
       Right(Vector("a" -> "1e400", "ü\n" -> "\"x\\\"}\"", "c" -> """[ {} ,"😀"]""", "d" -> "-0.10"))
@@ -24,7 +24,7 @@ class JsonPiecesSuite extends munit.FunSuite:
     assertEquals(elements("[]"), Right(Vector.empty))
     assertEquals(members("{}"), Right(Vector.empty))
 
-  test("what is no JSON, goes on, or is something else is told"):
+  test("malformed, unfinished and trailing input is reported, and so is another type"):
     for bad <-
         Vector("", "{", "{\"a\":}", "{\"a\":1]", "{\"a\":1}x", "{\"a\":01}", "{\"a\":tru}", "{\"a\":\"\n\"}")
     do
@@ -34,12 +34,12 @@ class JsonPiecesSuite extends munit.FunSuite:
     assertEquals(members("[1]"), Left(Problem.OtherType))
     assertEquals(elements("7"), Left(Problem.OtherType))
 
-  test("more than there may be is told before it is gathered; depth is limited, however deep"):
+  test("too many elements are reported before they are collected; nesting depth is limited"):
     assertEquals(elements("[1,2,3]", most = 2), Left(Problem.TooMany))
     assertEquals(elements("[" * 21 + "]" * 21), Left(Problem.Malformed))
     assertEquals(elements("[" * 3_000_000), Left(Problem.Malformed))
 
-  test("defaults stand under an object's own members, and nowhere else"):
+  test("defaults are added below an object's own members, and nowhere else"):
     val defaults = Defaults(Vector("a" -> JsonText("1"), "q\"" -> JsonText("{}")))
     def over(text: String) =
       val filled = pieces.over(defaults, JsonText(text))
@@ -54,13 +54,13 @@ class JsonPiecesSuite extends munit.FunSuite:
     assertEquals(over(" { } "), """{"a":1,"q\"":{} } """)
     assertEquals(over("""{"a":0,"q\"":1}"""), """{"a":0,"q\"":1}""")
 
-  test("an object with defaults under it is one piece of memory"):
+  test("an object filled with defaults is one compact piece of memory"):
     val defaults = Defaults(Vector.tabulate(300)(i => s"name$i" -> JsonText(s"$i")))
     val whole = pieces.over(defaults, JsonText("""{"own":1}""")).text.bytes
     assert(whole.isCompact)
     assertEquals(members(whole.utf8String, 301).map(_.last), Right("own" -> "1"))
 
-  test("pieces of large documents stand where they are, whatever is read of them at a time"):
+  test("the pieces of large documents are found wherever they are"):
     val random = Random(7)
     val values = Vector.fill(3000):
       random.nextInt(4) match
@@ -72,12 +72,12 @@ class JsonPiecesSuite extends munit.FunSuite:
     val named = values.zipWithIndex.map((value, i) => s"n$i" -> value)
     assertEquals(members(named.map((n, v) => s"\"$n\":$v").mkString("{", ",", "}"), 3000), Right(named))
 
-  test("as many names as a document may have are no trouble"):
+  test("the largest allowed number of names is no problem"):
     val named = Vector.tabulate(99_000)(i => s"a name of some length $i" -> "0")
     val text = named.map((n, v) => s"\"$n\":$v").mkString("{", ",", "}")
     assertEquals(members(text, 100_000).map(_.size), Right(99_000))
 
-  test("base64 is decoded as it is written in JSON, and no further than it may be long"):
+  test("base64 is decoded as written in JSON, up to the maximum length"):
     val bytes = Array.tabulate(10_000)(_.toByte)
     val text = Base64.getEncoder.encodeToString(bytes)
     def decoded(text: String, most: Int = 10_000) = pieces.binary(JsonText(text), most).map(_.toVector)

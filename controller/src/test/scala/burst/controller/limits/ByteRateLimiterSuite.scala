@@ -5,7 +5,7 @@ import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 
 class ByteRateLimiterSuite extends FunSuite:
-  test("a namespace may write a burst, then its rate, and takes nothing from another's"):
+  test("a namespace can write a burst, then writes at its rate, and does not affect other namespaces"):
     var now = MonotonicTime.Zero
     val limiter = ByteRateLimiter(rate = 10, burst = 100, () => now)
     assert(limiter.take("a", 60))
@@ -20,7 +20,7 @@ class ByteRateLimiterSuite extends FunSuite:
     assert(limiter.take("a", 100))
     assert(!limiter.take("a", 1))
 
-  test("what is spent beyond is waited for afterwards"):
+  test("spending beyond the burst is paid for by waiting afterwards"):
     var now = MonotonicTime.Zero
     val limiter = ByteRateLimiter(rate = 10, burst = 100, () => now)
     assertEquals(limiter.spend("a", 100), Some(0.seconds))
@@ -31,7 +31,7 @@ class ByteRateLimiterSuite extends FunSuite:
     now += 1.second
     assertEquals(limiter.spend("a", 5), Some(500.millis))
 
-  test("nobody is a burst behind, but for what is more than one by itself"):
+  test("debt is limited to one burst, unless a single write is larger than that"):
     var now = MonotonicTime.Zero
     val limiter = ByteRateLimiter(rate = 10, burst = 100, () => now)
     (1 to 2).foreach(_ => limiter.spend("a", 100))

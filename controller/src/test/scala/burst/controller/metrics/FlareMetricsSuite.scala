@@ -16,7 +16,7 @@ class FlareMetricsSuite extends FunSuite:
   private def ends(metrics: FlareMetrics, namespace: String, name: String): Unit =
     metrics.of(definition(namespace, name)).ended(FlareState.Succeeded, None, Some(1500.millis))
 
-  test("no namespace is told where the settings do not want it"):
+  test("namespaces are not named unless the settings ask for it"):
     val registry = MetricsRegistry()
     val metrics = FlareMetrics(registry, MetricsSettings.Plain)
     val before = shown(registry).size
@@ -28,13 +28,13 @@ class FlareMetricsSuite extends FunSuite:
     assert(lines.contains("""burst_flare_run_seconds_bucket{le="2.5"} 100"""), lines.mkString("\n"))
     assert(lines.contains("""burst_flare_run_seconds_bucket{le="1.0"} 0"""), lines.mkString("\n"))
 
-  test("of so many namespaces and definitions as the settings say, and of the others together"):
+  test("the first namespaces and definitions get their own series, and the others share one"):
     val registry = MetricsRegistry()
     val metrics = FlareMetrics(registry, MetricsSettings(byNamespace = true, namespaces = 2, definitions = 3))
     for tenant <- 1 to 50; work <- 1 to 50 do ends(metrics, s"n$tenant", s"w$work")
-    // Who is known stays so.
+    // A series that exists is kept.
     for _ <- 1 to 7 do ends(metrics, "n2", "w3")
-    // One's own names are no way to the others' figures.
+    // Nobody reaches the shared series by naming a definition after it.
     ends(metrics, "n1", "other")
     val results = shown(registry).collect:
       case s"""burst_flare_results_total{definition="$name",namespace="$of",result="succeeded"} $count""" =>
@@ -54,7 +54,7 @@ class FlareMetricsSuite extends FunSuite:
       )
     )
 
-  test("failures are told by why, starts by how, and no time is less than none"):
+  test("failures are counted by kind, starts by type, and times are never negative"):
     val registry = MetricsRegistry()
     val figures = FlareMetrics(registry, MetricsSettings.Plain).of(definition("a", "b"))
     figures.ended(FlareState.Failed, Some(Failure(FailureKind.OutOfMemory, "too much")), None)

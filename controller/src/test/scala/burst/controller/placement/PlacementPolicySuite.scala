@@ -61,7 +61,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
     test(s"${policy.getClass.getSimpleName.stripSuffix("$")}: $name"):
       assertEquals(shown(policy.place(view, size, granularity)), expected)
 
-  test("a machine with a warm pack is preferred, but never for more machines"):
+  test("a machine with a warm pack is preferred, unless that takes more machines"):
     val wanted = burst.protocol.WarmPack(Samples.request(1).definition, 64)
     def warm(free: (String, Int)*)(ids: String*) =
       val machines = cluster(free*).machines.map(m =>
@@ -75,7 +75,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
     assertEquals(shown(mixed.place(warm("a" -> 8, "b" -> 8, "c" -> 8)("b", "c"), 6, None)), "b:6")
     assertEquals(shown(mixed.place(abc.warmFor(wanted), 4, None)), "c:4")
 
-  test("what packs cost"):
+  test("the cost of packs"):
     val view = cluster("a" -> 8, "b" -> 6)
     def cost(g: Int, size: Int) =
       PackCosts(
@@ -84,7 +84,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
       ).of(UnitAllocation.allocate(view.machines, size, g).get, g)
     assertEquals(Vector(cost(4, 8), cost(8, 8), cost(2, 14), cost(5, 10)), Vector(200L, 100L, 400L, 120L))
 
-  test("what is in use is not offered, and not taken for impossible"):
+  test("slots in use are not offered, and do not make a placement impossible"):
     val busy = ClusterView(Vector(Machine(InvokerId("a"), 8, 2), Machine(InvokerId("b"), 4, 4)))
     assertEquals(shown(mixed.place(busy, 7, None)), "not now, 6 free")
     assertEquals(shown(mixed.place(busy, 5, None)), "b:4 a:1")
@@ -106,7 +106,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
 
   private val policies = Gen.oneOf(mixed, homogeneous, Heterogeneous, Mixed(Fixed(3)), Homogeneous(Fixed(3)))
 
-  property("a plan covers every worker once, in order, within what is free"):
+  property("a plan covers every worker once, in order, within the free slots"):
     forAll(views, policies, Gen.choose(1, 40), Gen.option(Gen.choose(1, 14))) { (view, policy, size, g) =>
       policy.place(view, size, g) match
         case Right(plan) =>
@@ -124,7 +124,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
       Prop.passed
     }
 
-  property("what fits is placed: one worker per unit needs only as many free slots"):
+  property("a flare that fits is placed: one worker per unit needs only enough free slots"):
     forAll(views, Gen.choose(1, 40)) { (view, size) =>
       Prop(mixed.place(view, size, Some(1)).isRight == (view.freeSlots >= size)) &&
       Prop(Heterogeneous.place(view, size, None).isRight == (view.freeSlots >= size)) &&

@@ -23,7 +23,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
 
   private def get[A](future: Future[A]): A = Await.result(future, 60.seconds)
 
-  /** An invoker all of whose workers succeed at once. */
+  /** An invoker whose workers all succeed immediately. */
   private val prompt: Behavior[InvokerRequest] = Behaviors.receiveMessage {
     case InvokerRequest(PreparePack(a), replyTo) =>
       val workers = a.workers.flatMap(w =>
@@ -46,7 +46,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     world.scheduler ! GangScheduler.InvokerUp(status, kit.spawn(prompt))
     world
 
-  test("submit, await, and what is known afterwards"):
+  test("submit and await a flare, and query it after its end"):
     val world = withPrompt(World())
     val flares = service(world)
     val flare = get(flares.submit(Samples.request(8))).toOption.get.flare
@@ -67,19 +67,19 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     world.namespaces.gone = Set.empty
     assert(get(flares.submit(Samples.request(1))).isRight)
 
-  test("a wait that is over answers the present state"):
+  test("a wait that times out returns the present state"):
     val world = World()
     val a = world.invoker("a", 1)
     val flares = service(world)
     val flare = get(flares.submit(Samples.request(1))).toOption.get.flare
     a.prepared()
     val answer = flares.await(flare.id, 30.seconds)
-    // the timers that end the questions race with the questions themselves
+    // the questions' timers are set concurrently with this loop
     val deadline = 60.seconds.fromNow
     while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Starting))
 
-  test("a flare's end is learned also when the scheduler that was asked is no more"):
+  test("a flare's end is found even if the scheduler that was asked no longer exists"):
     val world = World()
     world.invoker("a", 1)
     val silent = kit.createTestProbe[GangScheduler.Command]()
@@ -92,7 +92,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     world.pass(5.seconds)
     assertEquals(get(answer).map(_.flare.state), Some(FlareState.Failed))
 
-  test("waiting for a flare that is not stored yet goes on"):
+  test("waiting continues for a flare that is not stored yet"):
     val world = World()
     val silent = kit.createTestProbe[GangScheduler.Command]()
     val asking =
@@ -101,7 +101,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     val answer = asking.await(id, 30.seconds)
     val first = silent.expectMessageType[GangScheduler.Await]
     world.pass(5.seconds)
-    // It is looked for in the store first.
+    // The store is searched first.
     val again = kit.createTestProbe[Any]().awaitAssert:
       world.pass(1.second)
       silent.expectMessageType[GangScheduler.Await](50.millis)
@@ -110,7 +110,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     assertEquals(get(answer), None)
     assertEquals(first.id, again.id)
 
-  /** One who asks this scheduler for the end of a flare that has one in the store. */
+  /** A caller that asks this scheduler for the end of a flare which the store already has. */
   private final class Asker(scheduler: ActorRef[GangScheduler.Command]):
     private val world = World()
     world.invoker("a", 1)
@@ -121,7 +121,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
       ActorFlareService(scheduler, store, world.limits, Samples.settings, ExecutionContext.parasitic)
     val reads = AtomicInteger()
 
-    /** The first so many reads of its record fail. */
+    /** Makes the first `times` reads of the flare's record fail. */
     def failing(
         times: Int,
         failure: => Throwable = StoreException("reading a flare", RuntimeException("gone"))
@@ -130,7 +130,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
 
     def await(limit: FiniteDuration): Future[Option[FlareView]] = asking.await(flare.id, limit)
 
-    /** Time passes until there is an answer. */
+    /** Lets time pass until the answer arrives. */
     def answered(answer: Future[Option[FlareView]]): Option[FlareState] =
       val deadline = 60.seconds.fromNow
       while !answer.isCompleted && deadline.hasTimeLeft() do world.pass(1.second)
@@ -149,19 +149,19 @@ class ActorFlareServiceSuite extends SchedulerFixture:
   for (whose, scheduler) <-
       Vector(("that is silent", () => silent()), ("that does not know it", () => ignorant()))
   do
-    test(s"asking a scheduler $whose for a flare's end waits until the store can be read"):
+    test(s"a wait for a flare's end at a scheduler $whose lasts until the store can be read"):
       val asker = Asker(scheduler())
       asker.failing(times = 2)
       assertEquals(asker.answered(asker.await(60.seconds)), Some(FlareState.Failed))
       assertEquals(asker.reads.get, 3)
 
-    test(s"asking a scheduler $whose waits no longer than the limit for a store that fails"):
+    test(s"a wait for a flare's end at a scheduler $whose is limited even if the store fails"):
       val asker = Asker(scheduler())
       asker.failing(times = Int.MaxValue)
       assertEquals(asker.answered(asker.await(2.seconds)), None)
       assert(asker.reads.get > 0)
 
-  test("a store that fails is asked again after a pause"):
+  test("a failing store is asked again after a pause"):
     val asker = Asker(ignorant())
     asker.failing(times = 1)
     val answer = asker.await(60.seconds)
@@ -170,17 +170,17 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     assertEquals(asker.reads.get, 1)
     assertEquals(asker.answered(answer), Some(FlareState.Failed))
 
-  test("what is no failure of the store ends the wait at once"):
+  test("an error that is not the store's ends the wait immediately"):
     val asker = Asker(ignorant())
     asker.failing(times = Int.MaxValue, IllegalStateException("a defect"))
     intercept[IllegalStateException](get(asker.await(60.seconds)))
 
-  test("a flare that cannot be stored is a failure of the store"):
+  test("a flare that cannot be stored is reported as a store failure"):
     val world = withPrompt(World())
     world.store.fails = _ == "insert"
     intercept[StoreException](get(service(world).submit(Samples.request(1))))
 
-  test("what the platform adds to 48 workers that do nothing (time printed, not asserted)"):
+  test("overhead of the platform for 48 workers that do nothing (time printed, not asserted)"):
     val world = withPrompt(World())
     val flares = service(world)
     val times = Vector.fill(300) {

@@ -8,7 +8,7 @@ import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.FunSuite
 import scala.concurrent.duration.Duration
 
-/** What a flare that can never run is told. */
+/** How a flare that can never run is refused. */
 class AdmissionControlSuite extends FunSuite:
   private val round =
     SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
@@ -20,20 +20,20 @@ class AdmissionControlSuite extends FunSuite:
     AdmissionControl.refusal(round, cluster.view, cluster.most, request, 100)
 
   for packing <- Vector(Packing.Homogeneous, Packing.Mixed) do
-    test(s"a granularity that no machine can hold is named, with the largest machine: $packing"):
+    test(s"a granularity that no machine can hold is refused with the largest machine's slots: $packing"):
       assertEquals(refusal(6, Some(6), packing, 4, 4), Some(Refusal.UnitTooLarge(6, 4)))
       assertEquals(refusal(3, Some(8), packing, 2, 2), Some(Refusal.UnitTooLarge(3, 2)))
 
-    test(s"a granularity that leaves slots unused is named, with those that are left: $packing"):
+    test(s"a granularity with too few usable slots is refused with their number: $packing"):
       assertEquals(refusal(8, Some(3), packing, 4, 4), Some(Refusal.UnitsTooLarge(8, 3, 6, 8)))
 
-    test(s"too few slots are too few, whatever the granularity: $packing"):
+    test(s"a flare larger than the cluster is refused as too large at any granularity: $packing"):
       assertEquals(refusal(9, Some(6), packing, 4, 4), Some(Refusal.TooLarge(9, 8)))
       assertEquals(refusal(9, None, packing, 4, 4), Some(Refusal.TooLarge(9, 8)))
       assertEquals(refusal(8, None, packing, 4, 4), None)
 
   test(
-    "where slots follow a cluster, what is too large now waits; what is larger than it may become does not"
+    "a flare too large for the cluster now waits if the cluster can grow to hold it, and is refused otherwise"
   ):
     def refusal(size: Int, limit: Int, slots: Int*) =
       val nodes = slots.zipWithIndex.map((slots, i) => NodeRoom(s"n$i", slots, 1L << 20)).toVector
@@ -57,12 +57,12 @@ class AdmissionControlSuite extends FunSuite:
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, cause, true, None, false, None)
     whole(namespace).copy(activation = Some(fields))
 
-  test("a namespace's queue and that of all are full"):
+  test("a namespace's queue and the queue of all can each be full"):
     assertEquals(overflow(Seq(whole("a")), whole("a")), None)
     assertEquals(overflow(Seq.fill(2)(whole("a")), whole("a")), Some(Refusal.QueueFull(2)))
     assertEquals(overflow(Seq("a", "a", "b").map(whole), whole("b")), Some(Refusal.QueueFull(3)))
 
-  test("a part of a sequence, which was accepted as a whole, waits, and is in nobody's way"):
+  test("a part of an accepted sequence waits, and takes no place in the queue's limits"):
     assertEquals(overflow(Seq.fill(5)(whole("a")), part("a")), None)
     assertEquals(overflow(Seq.fill(5)(part("a")) :+ whole("a"), whole("a")), None)
     assertEquals(

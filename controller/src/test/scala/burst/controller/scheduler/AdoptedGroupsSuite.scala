@@ -4,9 +4,9 @@ import burst.controller.flare.{Flare, FlareState}
 import burst.protocol.*
 import scala.concurrent.duration.DurationInt
 
-/** Groups that another scheduler had opened go on, with what runs on them and what waits for them. */
+/** Groups that another scheduler opened continue, with the flares that run on them or wait for them. */
 class AdoptedGroupsSuite extends AdoptionFixture:
-  /** Of one pack of two workers on each of these machines. */
+  /** A group with one pack of two workers on each of these machines. */
   private def group(state: FlareState, invokers: String*): Flare =
     val flare = placed(state, invokers*)
     flare.copy(request = flare.request.copy(group = Some(GroupRole.Holder(1.minute))))
@@ -22,11 +22,11 @@ class AdoptedGroupsSuite extends AdoptionFixture:
   private def told(invoker: ScriptedInvoker): Iterator[InvokerCommand] =
     Iterator.continually(invoker.hears()).flatten
 
-  /** What is to be run next. */
+  /** The next pack that the invoker is asked to run. */
   private def asked(invoker: ScriptedInvoker): PackAssignment =
     told(invoker).collectFirst { case PreparePack(assignment) => assignment }.get
 
-  /** By what each is adopted, as they are in any order. */
+  /** The adopted packs by flare: the requests arrive in any order. */
   private def adoptAll(invoker: ScriptedInvoker, flares: Flare*): Map[FlareId, KeptPack] =
     flares
       .map: _ =>
@@ -35,7 +35,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
         flare.id -> KeptPack(invoker, flare, adopted.pack, replyTo)
       .toMap
 
-  test("what runs on a group goes on, and after it what waits, in the order it came"):
+  test("a flare on a group continues, followed by the waiting ones in their order"):
     val open = group(FlareState.Running, "a")
     val running = member(open, FlareState.Running, Timestamp.ofMicros(1))
     val (second, third) = (
@@ -52,7 +52,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     packs(running.id).succeed(0, 1)
     packs(running.id).end()
     assertEquals(world.ended(ends(0)).state, FlareState.Succeeded)
-    // The group itself says later that it is there.
+    // The group itself reports only later that it is ready.
     assertEquals(asked(a).flareId, second.id)
     packs(open.id).tell(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     assertEquals(world.cancel(second.id), CancelOutcome.Accepted)
@@ -60,7 +60,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     world.eventuallyFree("a" -> 2)
     assertEquals(world.cancel(open.id), CancelOutcome.Accepted)
 
-  test("a group that rests is open again when its packs have said so, and runs what comes"):
+  test("an idle group is open again once its packs have reported, and runs new flares"):
     val open = group(FlareState.Running, "a")
     val waiting = member(open, FlareState.Queued, Timestamp.ofMicros(2))
     val world = successor(waiting, open)
@@ -77,7 +77,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     val next = world.submit(member(open, FlareState.Queued, Timestamp.ofMicros(3)).request)
     assertEquals(asked(a).flareId, next.id)
 
-  test("a group that waits for its slots goes on waiting, and so does what waits for it"):
+  test("a group that waits for its slots continues to wait, and so do the flares that wait for it"):
     val queued = Samples.request(2).copy(group = Some(GroupRole.Holder(1.minute)))
     val group = AdmissionControl.accept(queued, Timestamp.ofMicros(1))
     val waiting = member(group, FlareState.Queued, Timestamp.ofMicros(2))
@@ -90,7 +90,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     a.succeed(a.prepared())
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a group whose machine does not come back is lost, with what runs and what waits"):
+  test("a group whose machine does not return is lost, with its running and waiting flares"):
     val open = group(FlareState.Running, "a", "b")
     val running = member(open, FlareState.Running, Timestamp.ofMicros(1))
     val waiting = member(open, FlareState.Queued, Timestamp.ofMicros(2))
@@ -111,7 +111,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     assert(errors(2).message.contains("the group ended before the flare began"), errors(2))
     world.eventuallyFree("a" -> 2)
 
-  test("of a flare whose packs were not all asked for, the group runs it after all"):
+  test("a flare whose packs were not all requested is run by its group after all"):
     val open = group(FlareState.Running, "a")
     val begun = member(open, FlareState.Starting, Timestamp.ofMicros(1))
     val world = successor(begun, open)
@@ -126,7 +126,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
     a.succeed(again)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("nothing of a group that has ended is adopted"):
+  test("flares of a group that has ended are not adopted"):
     val gone = group(FlareState.Running, "a")
     val (running, waiting) = (
       member(gone, FlareState.Running, Timestamp.ofMicros(1)),

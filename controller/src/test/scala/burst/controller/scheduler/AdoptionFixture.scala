@@ -6,7 +6,7 @@ import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.DurationInt
 
-/** A scheduler that finds what another one had placed, and the invokers that have it. */
+/** A scheduler that finds flares placed by its predecessor, and the invokers that run them. */
 abstract class AdoptionFixture extends SchedulerFixture:
   protected val Bound = 30.seconds
 
@@ -30,7 +30,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
     flares.foreach(store.insert(_))
     World(store, adoption = Some(Bound))
 
-  /** Of an invoker that has just come. */
+  /** Reports the packs of an invoker that has just joined, which has been up since `since`. */
   protected def holdsSince(world: World, invoker: ScriptedInvoker, since: Timestamp, packs: PackKey*): Unit =
     val holds = Holds(packs.toVector, unbroken = false, Some(since))
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, holds)
@@ -38,7 +38,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
   protected def holds(world: World, invoker: ScriptedInvoker, unbroken: Boolean, packs: PackKey*): Unit =
     world.scheduler ! GangScheduler.InvokerHeld(invoker.id, invoker.ref, Holds(packs.toVector, unbroken))
 
-  /** An invoker with a pack that it was asked for by the last scheduler. */
+  /** An invoker with a pack that the previous scheduler asked for. */
   protected final class KeptPack(
       invoker: ScriptedInvoker,
       flare: Flare,

@@ -6,9 +6,9 @@ import burst.protocol.*
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Promise}
 
-/** A scheduler that takes over from another one, as the cluster's do: what was placed goes on. */
+/** A scheduler that takes over from another one in the cluster: placed flares continue. */
 class AdoptionSuite extends AdoptionFixture:
-  test("what ran goes on with what its invokers have, and holds its slots meanwhile"):
+  test("a running flare continues with its invokers' packs, and holds its slots throughout"):
     val flare = placed(FlareState.Running, "a", "b")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -23,7 +23,7 @@ class AdoptionSuite extends AdoptionFixture:
       PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))
     )
     second.tell(PackEvent.Ready(Some("b:1"), Timestamp.ofMicros(1)))
-    // whether the last scheduler had said so is not known
+    // it is not known whether the previous scheduler had started them
     assertEquals(Vector(a.started(), b.started()).map(_.pack), Vector(0, 1))
     first.succeed(0, 1)
     first.end()
@@ -34,7 +34,7 @@ class AdoptionSuite extends AdoptionFixture:
     assertEquals((ended.state, ended.attempt, ended.started), (FlareState.Succeeded, 1, flare.started))
     assertEquals(world.outputs(flare.id).map(_._2), Vector.tabulate(4)(worker => Some(s"\"$worker again\"")))
 
-  test("an invoker that comes back is heard though more ask than may wait until the store is read"):
+  test("a returning invoker is heard even if too many others ask before the store is read"):
     val flare = placed(FlareState.Running, "a")
     val store = MemoryFlareStore()
     store.insert(flare)
@@ -55,12 +55,12 @@ class AdoptionSuite extends AdoptionFixture:
     kit.createTestProbe[Any]().awaitAssert:
       assertEquals(store.find(flare.id).map(_.state), Some(FlareState.Succeeded))
 
-  test("calls that share a container go on with one slot, and others join them"):
+  test("calls that share a container continue with one slot, and others join them"):
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 3, None, false, None, false, None)
     val plain = Samples.request(1)
     val call =
       plain.copy(definition = plain.definition.copy(concurrency = 3), activation = Some(fields))
-    // Who made it has ended.
+    // The call that created it has ended.
     val container = SharedContainer(FlareId.random(), 1)
     val flares = Vector.fill(2):
       placed(FlareState.Running, "a").copy(
@@ -86,7 +86,7 @@ class AdoptionSuite extends AdoptionFixture:
     a.succeed(sharer)
     world.eventuallyFree("a" -> 2)
 
-  test("of what is stored, and once it has ended, invokers are told that they may forget it"):
+  test("invokers learn what is stored and, at the end, that they can forget it"):
     val flare = placed(FlareState.Running, "a")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -103,7 +103,7 @@ class AdoptionSuite extends AdoptionFixture:
     val told = Iterator.continually(a.stored()).find(_.over).get
     assertEquals((told.flareId, told.attempt, told.pack), (flare.id, 1, 0))
 
-  test("results that are stored count, also when a pack tells them again without their outputs"):
+  test("stored results count, also when a pack reports them again without their outputs"):
     val flare = placed(FlareState.Running, "a")
     val store = MemoryFlareStore()
     store.insert(flare)
@@ -137,7 +137,7 @@ class AdoptionSuite extends AdoptionFixture:
     second.end()
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a flare of which not all packs had been asked for is placed anew, whatever its retries"):
+  test("a flare whose packs had not all been requested is placed again, whatever its retries"):
     val flare = placed(FlareState.Starting, "a", "b")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -159,7 +159,7 @@ class AdoptionSuite extends AdoptionFixture:
     val _ = end
 
   test(
-    "an invoker that has just come says of flares placed since that they were never asked for, and of no others"
+    "an invoker that has just joined disclaims flares that were placed since, and no others"
   ):
     for since <- Vector(900_000, 900_001).map(Timestamp.ofMicros(_)) do
       val flare = placed(FlareState.Starting, "a")
@@ -173,7 +173,7 @@ class AdoptionSuite extends AdoptionFixture:
         assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
       else assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.InvokerLost))
 
-  test("what an invoker that was started again does not have any more is lost with it"):
+  test("packs that a restarted invoker no longer has are lost with it"):
     val flare = placed(FlareState.Running, "a", "b")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -187,7 +187,7 @@ class AdoptionSuite extends AdoptionFixture:
     assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(b.id)))
     world.eventuallyFree("a" -> 2, "b" -> 2)
 
-  test("an invoker that does not come back in time is lost, and others' packs are ended"):
+  test("an invoker that does not return in time is lost, and the other packs are ended"):
     val flare = placed(FlareState.Running, "a", "b")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -200,7 +200,7 @@ class AdoptionSuite extends AdoptionFixture:
     val error = world.ended(end).error.get
     assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(InvokerId("b"))))
 
-  test("a flare whose packs ended while nobody listened ends"):
+  test("a flare ends if its packs have ended while there was no scheduler"):
     val flare = placed(FlareState.Running, "a")
     val store = MemoryFlareStore()
     store.insert(flare)
@@ -224,7 +224,7 @@ class AdoptionSuite extends AdoptionFixture:
     pack.end()
     assertEquals(world.ended(end).state, FlareState.Cancelled)
 
-  test("the time that a flare has is what was left of it"):
+  test("a flare has only the time that it had left"):
     val flare = placed(FlareState.Running, "a")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -236,7 +236,7 @@ class AdoptionSuite extends AdoptionFixture:
     pack.end()
     assertEquals(world.ended(end).state, FlareState.TimedOut)
 
-  test("an invoker that comes back when its flare has given up is told to end what it has"):
+  test("an invoker that returns after its flare has given up must end its pack"):
     val flare = placed(FlareState.Running, "a")
       .copy(error = Some(Failure(FailureKind.Cancelled, "the flare was cancelled")))
     val world = successor(flare)
@@ -255,7 +255,7 @@ class AdoptionSuite extends AdoptionFixture:
     pack.end()
     world.eventuallyFree("a" -> 2)
 
-  test("an invoker that is up and has not said what it has is not given up"):
+  test("an invoker that is up but has not reported its packs is not given up"):
     val flare = placed(FlareState.Running, "a")
     val world = successor(flare)
     val end = world.await(flare.id)
@@ -267,7 +267,7 @@ class AdoptionSuite extends AdoptionFixture:
     pack.end()
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a cancellation is answered when it is stored, and stays in the record until the flare has ended"):
+  test("a cancellation is answered once stored, and stays in the record until the flare ends"):
     val flare = placed(FlareState.Running, "a")
     val world = successor(flare)
     val a = world.invoker("a", 2)
@@ -282,7 +282,7 @@ class AdoptionSuite extends AdoptionFixture:
       assert(record.workers(0).started.isDefined && record.error.isDefined, record)
 
   test(
-    "packs of flares that have ended are ended and forgotten, of other attempts, which have ended, forgotten"
+    "packs of ended flares are ended and forgotten; packs of other, ended attempts are forgotten"
   ):
     val flare = placed(FlareState.Running, "b")
     val world = successor(flare)
@@ -294,7 +294,7 @@ class AdoptionSuite extends AdoptionFixture:
       assertEquals(a.stored(), PackStored(pack.flareId, pack.attempt, pack.pack, 0, over = true))
     a.hearsNothing()
 
-  test("a failure that is stored ends the flare, though nobody tells it again"):
+  test("a stored failure ends the flare even if it is not reported again"):
     val flare = placed(FlareState.Running, "a")
     val store = MemoryFlareStore()
     store.insert(flare)

@@ -6,7 +6,7 @@ import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, Pack
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 
-/** What reports change, whoever wrote them. */
+/** How reports change an attempt, wherever they come from. */
 class AttemptProgressSuite extends FunSuite:
   private val invoker = InvokerId("a")
   private val begun = AttemptProgress.begin(Plan.of(Vector(invoker -> 2), 2), outputLimit = 1000)
@@ -18,7 +18,7 @@ class AttemptProgressSuite extends FunSuite:
   ): Absorbed =
     progress.absorb(PackReport(FlareId.random(), 1, 0, invoker, None, events), cause)
 
-  test("the phases of a worker are kept up to their limit, over all reports"):
+  test("a worker's phases are kept up to their limit across all reports"):
     val many = Vector.fill(AttemptProgress.Marks - 1)(PackEvent.Phase(0, "x", Timestamp.ofMicros(1)))
     val first = absorb(begun, many)
     assertEquals(first.phases.length, AttemptProgress.Marks - 1)
@@ -26,11 +26,11 @@ class AttemptProgressSuite extends FunSuite:
     assertEquals(second.phases.map(_.worker), Vector(0, 1))
     assertEquals(absorb(second.progress, many).phases.length, 0)
 
-  test("why an invoker was lost is told of the packs that were lost with it"):
+  test("the failures of lost packs report why their invoker was lost"):
     val lost = begun.invokerLost(invoker, InvokerLoss.Silent(30.seconds)).failures
     assertEquals(lost.map(_.message), Vector("invoker a was lost: it was not heard of for 30 seconds"))
 
-  test("a worker is cancelled where its flare is, whoever told it first, and has failed where it is not"):
+  test("a worker's cancellation counts if its flare is cancelled, and is an error otherwise"):
     val claim = Failure(FailureKind.Cancelled, "the flare was cancelled", Some(0))
     def told(cause: Option[Cause]) =
       absorb(begun, Vector(PackEvent.WorkerFailed(0, claim, Timestamp.ofMicros(1))), cause)
@@ -42,7 +42,7 @@ class AttemptProgressSuite extends FunSuite:
     assertEquals(ended(None), (WorkerState.Failed, Some(FailureKind.Error)))
     assert(told(None).failures.forall(_.kind == FailureKind.Error), told(None).failures)
 
-  test("a worker whose output is refused in the report of its pack's end is not one that never reported"):
+  test("a worker whose output is refused in its pack's last report does not count as silent"):
     val events = Vector(
       PackEvent.Output(0, "1" * 900),
       PackEvent.WorkerSucceeded(1, "1", Timestamp.ofMicros(1)),

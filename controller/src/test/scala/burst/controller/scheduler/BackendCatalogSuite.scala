@@ -15,13 +15,13 @@ class BackendCatalogSuite extends FunSuite:
   }"""))
   private val catalog = read("")
 
-  test("flares are told the platform's own address only where the operator says so"):
+  test("flares receive the platform's own address only if the operator allows it"):
     def shared(name: String) = catalog.find(name, None).map(_.sharedCredentials)
     assertEquals(shared("cache"), Some(false))
     assertEquals(shared("lab"), Some(true))
     assertEquals(shared("pigeons"), None)
 
-  test("direct is always there, and keeps nothing; one of the operator's own goes before it, whole"):
+  test("direct always exists and stores nothing; an operator's entry of that name replaces it entirely"):
     assertEquals(catalog.find("direct", None).map(_.kind), Some("direct"))
     assert(!catalog.needsCleaning("direct"))
     assertEquals(BackendCatalog.from(ConfigFactory.load()).names, Vector("direct"))
@@ -29,7 +29,7 @@ class BackendCatalogSuite extends FunSuite:
     assertEquals(own.find("direct", None).map(_.kind), Some("redis-list"))
     assert(own.needsCleaning("direct"))
 
-  test("what cannot be used is told by its setting, without an address"):
+  test("an unusable backend is reported by its setting, without an address"):
     def told(own: String) = intercept[SetupException](read(own)).getMessage
     assertEquals(
       told("default-backend = cahce"),

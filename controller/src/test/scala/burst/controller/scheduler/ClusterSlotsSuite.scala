@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import scala.concurrent.duration.DurationInt
 
-/** Flares on an invoker whose slots are what a cluster has now. */
+/** Flares on an invoker whose slots are those that a cluster has at the moment. */
 class ClusterSlotsSuite extends SchedulerFixture:
   import GangScheduler.{InvokerReported, InvokerUp}
 
@@ -46,12 +46,12 @@ class ClusterSlotsSuite extends SchedulerFixture:
       ClusterRoom(nodes.map((node, slots) => NodeRoom(node, slots, 1L << 20)).toVector, 64, most = 64)
     invoker.status(nodes.map(_._2).sum).copy(room = Some(room))
 
-  /** What the last of them was told that waits for room. */
+  /** Receives the demand that the latest `cluster` invoker is sent. */
   private lazy val wants = AtomicReference(kit.createTestProbe[Vector[WantedPacks]]())
 
   private def on(pack: Prepared) = (pack.assignment.node, pack.assignment.size)
 
-  test("each pack is told its node, and the record has it"):
+  test("each pack receives its node, which is recorded"):
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 2)
     val flare = world.submit(Samples.request(6))
@@ -64,7 +64,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     assertEquals(world.ended(end).packs.map(_.node), Vector(Some("x"), Some("y")))
     world.eventuallyFree("a" -> 6)
 
-  test("a flare larger than what the cluster has waits with the reason, and runs once there is room"):
+  test("a flare larger than the cluster waits with the reason, and runs once there is room"):
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 2)
     val flare = world.submit(Samples.request(8))
@@ -77,7 +77,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     world.becomes(a, "x" -> 4, "y" -> 4)
     assertEquals(Vector(a.prepared(), a.prepared()).map(on), Vector(Some("x") -> 4, Some("y") -> 4))
 
-  test("enough slots, but on no node enough for its packs: it says so, and is in nobody's way"):
+  test("a flare whose packs fit on no node reports that, and does not hold up others"):
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 4)
     val large = world.submit(Samples.request(6, granularity = Some(6)))
@@ -95,7 +95,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     world.becomes(a, "x" -> 4, "y" -> 6)
     assertEquals(on(a.prepared()), Some("y") -> 6)
 
-  test("a cluster that shrinks below what is in use gives nothing more, and what runs goes on"):
+  test("a cluster that shrinks below what is in use gives nothing more, and running flares continue"):
     val world = World()
     val a = world.cluster("x" -> 4)
     val one = world.submit(Samples.request(3))
@@ -110,7 +110,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     assertEquals(on(a.prepared()), Some("x") -> 2)
 
   test(
-    "a gang whose pods cannot all be had gives them back and waits, with the reason; it uses up no retries"
+    "a gang that cannot get all its pods gives them back and waits with the reason, using up no retries"
   ):
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 4)
@@ -137,7 +137,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   test(
-    "two gangs of which each has half its pods when the cluster shrinks: both let go, one goes first, both run"
+    "of two gangs that each lose half their pods both let go, one goes first, and both run"
   ):
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 4)
@@ -146,7 +146,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val ends = flares.map(flare => world.await(flare.id))
     val asked = Vector.fill(4)(a.prepared())
     assertEquals(asked.map(on).groupMapReduce(_._1)(_._2)(_ + _), Map(Some("x") -> 4, Some("y") -> 4))
-    // somebody else took half of it: of each gang one pod has room, and one has none
+    // half of the room was taken by others: of each gang one pod has room and one has none
     world.becomes(a, "x" -> 2, "y" -> 2)
     val gangs = asked.groupBy(_.assignment.flareId).values.toVector
     for gang <- gangs do
@@ -155,7 +155,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     for _ <- gangs do
       val told = a.aborted()
       a.end(asked.find(p => p.assignment.flareId == told.flareId && p.assignment.pack == told.pack).get)
-    // four slots are left: all of one gang, and nothing of the other
+    // four slots are left: one gang gets all of them, the other none
     val first = Vector.fill(2)(a.prepared())
     assertEquals(first.map(_.assignment.flareId).distinct.size, 1)
     assertEquals(first.map(on).toSet, Set((Some("x"), 2), (Some("y"), 2)))
@@ -172,7 +172,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     assertEquals(ends.map(world.ended(_).state), Vector.fill(2)(FlareState.Succeeded))
     world.eventuallyFree("a" -> 4)
 
-  test("a gang that finds no room has not had its turn: it goes before those that still wait"):
+  test("a gang that finds no room keeps its turn and goes before those that still wait"):
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 4)
     val flares = Vector.fill(3)(world.submit(Samples.request(8)))
@@ -188,12 +188,12 @@ class ClusterSlotsSuite extends SchedulerFixture:
       packs.foreach(_ => a.started())
       packs.foreach(a.succeed)
       packs.map(p => (p.assignment.flareId, p.assignment.attempt)).distinct
-    // the second may have the slots before the first is back
+    // the second flare may get the slots before the first is back in the queue
     assertEquals(order.take(2).flatten.toSet, Set(flares(0).id -> 2, flares(1).id -> 1))
     assertEquals(order(2), Vector(flares(2).id -> 1))
     assertEquals(ends.map(world.ended(_).state), Vector.fill(3)(FlareState.Succeeded))
 
-  test("a cluster that never has the room it says fails the flare in the end, with the reason"):
+  test("a cluster that never has the room it reports fails the flare in the end, with the reason"):
     val world = World()
     val a = world.cluster("x" -> 4)
     val flare = world.submit(Samples.request(2))
@@ -202,9 +202,9 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val ended = world.ended(end)
     assertEquals((ended.state, ended.attempt), (FlareState.Failed, FlareAttempts.MostPlacings))
     assertEquals(ended.error.map(_.kind), Some(FailureKind.StartFailed))
-    assertEquals(world.free(), Map("a" -> 4), "nobody is avoided for it")
+    assertEquals(world.free(), Map("a" -> 4), "no machine is avoided for it")
 
-  test("a flare whose workers have begun is not run again for want of room"):
+  test("a flare whose workers have begun is not run again for lack of room"):
     val world = World()
     val a = world.cluster("x" -> 4)
     val flare = world.submit(Samples.request(2))
@@ -217,7 +217,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
 
   private def homogeneous = burst.controller.definition.Packing.Homogeneous
 
-  test("what waits for room is told with the invoker's reports, once, until it has it"):
+  test("demand is sent with the invoker's reports, once, until the room is there"):
     val world = World()
     val a = world.cluster("x" -> 4)
     world.submit(Samples.request(10, granularity = Some(2), packing = homogeneous))

@@ -25,7 +25,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
       "one holding per attempt"
     )
 
-  test("slots come back once"):
+  test("slots come back only once"):
     val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
     val once = taken.release(attempts(0), Vector(0))
     assertEquals(free(once), Map("a" -> 8, "b" -> 2))
@@ -35,31 +35,31 @@ class ClusterStateSuite extends ScalaCheckSuite:
     assertEquals(all.used("n"), 0)
     assertEquals(all.release(attempts(0), Vector(1)), all)
 
-  test("a pack gives back what its ended workers used, and the rest at its end"):
+  test("a pack gives back the slots of its ended workers, and the rest at its end"):
     val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
     val some = taken.shrink(attempts(0), Vector(0 -> 3))
     assertEquals((free(some), some.used("n")), (Map("a" -> 5, "b" -> 2), 5))
-    assertEquals(some.shrink(attempts(0), Vector(0 -> 3, 0 -> 6, 9 -> 0)), some, "said twice, or late")
+    assertEquals(some.shrink(attempts(0), Vector(0 -> 3, 0 -> 6, 9 -> 0)), some, "repeated or late reports")
     val none = some.shrink(attempts(0), Vector(0 -> 0, 1 -> -1))
     assertEquals((free(none), none.holds(attempts(0))), (Map("a" -> 8, "b" -> 4), false))
 
-  test("a sharer holds nothing until the slot of its container passes to it"):
+  test("a sharer holds nothing until its container's slot passes to it"):
     val plan = Plan.of(Vector(b -> 1), 1)
     val made = start.reserve(attempts(0), "n", plan, Samples.walltime, memory = 64).get
     val both = made.join(attempts(1), "n", plan, Samples.walltime)
     assertEquals((free(both), both.used("n")), (free(made), 1))
     assertEquals(both.packsOn(b).map(_._1).toSet, attempts.take(2).toSet)
-    assertEquals(both.releaseAll(attempts(1)), made, "one that was only a sharer leaves nothing")
+    assertEquals(both.releaseAll(attempts(1)), made, "a mere sharer leaves nothing behind")
     val passed = both.pass(attempts(0), attempts(1))
     val left = passed.releaseAll(attempts(0))
     assertEquals((free(left), left.used("n")), (free(made), 1))
-    assertEquals(passed.pass(attempts(0), attempts(1)), passed, "it passes once")
+    assertEquals(passed.pass(attempts(0), attempts(1)), passed, "a slot passes only once")
     assertEquals(left.releaseAll(attempts(1)), start)
 
-  test("an overloaded machine offers nothing until it is better"):
+  test("an overloaded machine offers nothing until its load drops"):
     val busy = start.report(a, overloaded = true, Set.empty, shares = false)
     assertEquals(free(busy), Map("a" -> 0, "b" -> 4))
-    assertEquals(busy.view.totalSlots, 12, "it is still counted")
+    assertEquals(busy.view.totalSlots, 12, "the machine still counts")
     assertEquals(busy.report(a, overloaded = false, Set.empty, shares = false), start)
 
   test("a machine that is down offers nothing and keeps what is held on it"):
@@ -98,7 +98,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
       sequence.foldLeft(start) { (state, move) =>
         val next = move match
           case Move.Reserve(attempt, n, g) =>
-            // a plan made for the empty cluster: the books must refuse it when it does not fit
+            // a plan made for the empty cluster: the state must refuse it if it does not fit
             val view = ClusterView(Vector(Machine(a, 8, 8), Machine(b, 4, 4)))
             Homogeneous(DefaultGranularity.Cheapest(PackCosts.Measured))
               .place(view, n, Some(g))
@@ -119,7 +119,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
         assertEquals(
           next.viewAfter(next.holdings.valuesIterator.map(_.taken)),
           next.view.emptied,
-          "what is lent is all that is missing"
+          "only lent slots are missing"
         )
         assertEquals(next.usedBy.values.sum, next.machines.values.map(_.used).sum)
         assert(next.holdings.values.forall(_.total > 0))

@@ -4,7 +4,7 @@ import burst.controller.flare.{ActivationFields, FlareRequest, FlareState, Outpu
 import burst.protocol.{PackEvent, Timestamp, WarmPack}
 import scala.concurrent.duration.DurationInt
 
-/** Calls whose clients wait for them, and so need not be stored before they begin. */
+/** Calls whose clients wait for them, and which therefore need not be stored before they begin. */
 class DeferredStoringSuite extends SchedulerFixture:
   import GangScheduler.{Awaited, InvokerReported, Submitted}
 
@@ -12,7 +12,7 @@ class DeferredStoringSuite extends SchedulerFixture:
   private val stored = Samples.request(1).copy(activation = Some(fields))
   private val call = stored.copy(isWaitedFor = Some(true))
 
-  /** An invoker that has told of an idle pack of the call's program. */
+  /** An invoker that has reported an idle pack of the call's program. */
   private def warm(world: World, slots: Int): ScriptedInvoker =
     val invoker = world.invoker("a", slots)
     val pack = WarmPack(call.definition, call.memory)
@@ -24,7 +24,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     run
     world.store.writes.drop(before)
 
-  test("a short call on a warm pack is stored once, with its end, and its result comes with that"):
+  test("a short call on a warm pack is stored once, with its end, which carries its result"):
     val world = World()
     val a = warm(world, 1)
     val flare = world.submit(call)
@@ -42,7 +42,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     assertEquals(world.store.writes.count(_.startsWith("update")), 0)
     assertEquals(world.outputs(flare.id), Vector(0 -> Some("0")))
 
-  test("results come with the end where few workers are waited for, but not of many or of a burst's packs"):
+  test("results come with the end for a few workers, but not for many or for a burst's packs"):
     def told(request: FlareRequest): Vector[Option[Output]] =
       val world = World()
       val a = world.invoker("a", 16)
@@ -56,7 +56,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     assertEquals(told(Samples.request(9)), Vector.empty)
     assertEquals(told(stored.copy(activation = Some(fields.copy(burst = true)))), Vector.empty)
 
-  test("one that lasts is stored while it runs, and so is one that waits"):
+  test("a long call is stored while it runs, and a waiting one while it waits"):
     val world = World()
     val a = warm(world, 1)
     val first = world.submit(call)
@@ -68,7 +68,7 @@ class DeferredStoringSuite extends SchedulerFixture:
       world.pass(100.millis)
       val states = Vector(first, second).map(flare => world.store.find(flare.id).map(_.state))
       assertEquals(states, Vector(Some(FlareState.Running), Some(FlareState.Queued)))
-    // A next scheduler would run the second: that it begins is stored first.
+    // The next scheduler would run the second call, so its start is stored first.
     val end = world.await(second.id)
     val writes = writesOf(world):
       a.succeed(pack)
@@ -76,7 +76,7 @@ class DeferredStoringSuite extends SchedulerFixture:
       assertEquals(world.ended(end).state, FlareState.Succeeded)
     assert(writes.contains("update Starting"), writes)
 
-  test("one that waited for a moment is not stored before it begins either"):
+  test("a call that waited briefly is not stored before it begins"):
     val world = World()
     val a = warm(world, 1)
     val flares = Vector.fill(3)(world.submit(call))
@@ -85,7 +85,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
     assertEquals(world.store.writes.count(_.startsWith("update")), 0)
 
-  test("what is not waited for, has a key, or has no pack yet is stored before it begins"):
+  test("a call that nobody waits for, or with a key, or without a warm pack is stored before it begins"):
     val keyed = call.copy(submission = Some(Submission("key", "digest")))
     for (request, isWarm) <- Vector(stored -> true, keyed -> true, call -> false) do
       val world = World()
@@ -94,14 +94,14 @@ class DeferredStoringSuite extends SchedulerFixture:
       a.prepared()
       assertEquals(world.store.writes, Vector("insert Starting"))
 
-  test("another scheduler that may take over finds all that runs, and so does who has the database, too"):
+  test("if another scheduler may take over or own the database, calls are stored before they begin"):
     for world <- Vector(World(adoption = Some(10.seconds)), World(ownsStore = false)) do
       val a = warm(world, 1)
       world.submit(call)
       a.prepared()
       assertEquals(world.store.writes, Vector("insert Starting"))
 
-  test("once the store has failed nothing runs that is not stored, until it is well again"):
+  test("once the store has failed, only stored calls run until it recovers"):
     val world = World()
     val a = warm(world, 1)
     val flare = world.submit(call)
@@ -129,7 +129,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     a.prepared()
     assertEquals(world.store.writes.length, before)
 
-  test("one that waits when the store fails has a record, too, and runs once that is well again"):
+  test("a call that waits when the store fails is stored later, and runs once the store recovers"):
     for beforeItsTurn <- Vector(true, false) do
       val world = World()
       val a = warm(world, 1)
@@ -137,7 +137,8 @@ class DeferredStoringSuite extends SchedulerFixture:
       val waits = world.submit(call)
       val end = world.await(waits.id)
       world.store.fails = _ => true
-      // Its store fails while it waits, or when its turn comes, as the one before it could not be stored.
+      // The store fails while the call waits, or is found failing when its turn comes, as the call before it
+      // could not be stored.
       if beforeItsTurn then world.pass(100.millis)
       a.succeed(a.prepared())
       end.expectNoMessage(50.millis)
@@ -149,7 +150,7 @@ class DeferredStoringSuite extends SchedulerFixture:
       a.succeed(a.prepared())
       for one <- Vector(first, end) do assertEquals(world.ended(one).state, FlareState.Succeeded)
 
-  test("one that waits while the store fails for too long fails, and is stored so once it can be"):
+  test("a call that waits through a long store failure fails, which is stored once possible"):
     val world = World()
     val a = warm(world, 1)
     world.submit(call)
@@ -169,7 +170,7 @@ class DeferredStoringSuite extends SchedulerFixture:
       world.pass(10.seconds)
       assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Failed))
 
-  test("one whose package goes while it waits ends, and is stored so"):
+  test("a call whose package is removed while it waits ends, and is stored as ended"):
     val world = World()
     val a = warm(world, 1)
     world.submit(call)
@@ -187,7 +188,7 @@ class DeferredStoringSuite extends SchedulerFixture:
     ended match
       case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
-    // Its end is told before it is stored.
+    // Its end is announced before it is stored.
     kit.createTestProbe[Unit]().awaitAssert:
       world.pass(200.millis)
       assertEquals(world.store.find(waits.id).map(_.state), Some(FlareState.Failed))

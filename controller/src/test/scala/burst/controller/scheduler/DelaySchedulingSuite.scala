@@ -16,7 +16,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
       depth = 100
     )
 
-  /** Two machines of four slots, of which others hold three each for so long. */
+  /** Two machines of four slots; other flares hold three slots on each for this time. */
   private def busy(time: FiniteDuration) =
     Vector(a, b).foldLeft(ClusterState.empty.up(a, 4).up(b, 4)): (state, id) =>
       val walltime = Samples.walltime.copy(expected = start + time, latest = start + 1.minute)
@@ -24,7 +24,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
         .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(id -> 3), 3), walltime)
         .getOrElse(fail("no room"))
 
-  /** One that is expected to take so long. */
+  /** A flare that is expected to run this long. */
   private def waiting(size: Int, takes: FiniteDuration = 1.minute) =
     val request = Samples.request(size)
     Waiting(FlareId.random(), 1, request.copy(definition = request.definition.copy(name = s"$takes")), start)
@@ -46,7 +46,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
 
   private def machines(outcome: SchedulingRound.Outcome) = outcome.placed.map(_.plan.demand.keySet)
 
-  test("a flare that would be split waits for a machine that short ones will leave, and others pass"):
+  test("a flare that would be split waits for a machine that is soon free, and short flares overtake it"):
     val (two, one) = (waiting(2), waiting(1, takes = wait))
     val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, one)
     assertEquals(outcome.placed.map(_.flare), Vector(one))
@@ -63,15 +63,15 @@ class DelaySchedulingSuite extends munit.FunSuite:
     assertEquals(machines(after), Vector(Set(b)))
     assertEquals(after.delays.since, Map.empty)
 
-  test("a flare that stays longer does not take what the one that waits could begin with"):
+  test("a long flare does not take slots that the waiting flare could start with"):
     val (two, long) = (waiting(2), waiting(1))
     val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, long)
     assertEquals(outcome.placed, Vector.empty)
-    // There is more than that.
+    // A third machine has a slot that the waiting flare does not need.
     val more = run(busy(wait).up(InvokerId("c"), 1), Duration.Zero, DelayScheduling(wait), two, long)
     assertEquals(machines(more), Vector(Set(InvokerId("c"))))
 
-  test("nobody waits longer than may be, from when it could first be split"):
+  test("a flare waits at most the limit, counted from when it could first be split"):
     val two = waiting(2)
     val outcome = run(busy(wait), 7.micros, DelayScheduling(wait), two)
     val later = run(busy(wait), 6.micros + wait, outcome.delays, two)
@@ -79,14 +79,14 @@ class DelaySchedulingSuite extends munit.FunSuite:
     val last = run(busy(wait), 7.micros + wait, later.delays, two)
     assertEquals((machines(last), last.delays.since), (Vector(Set(a, b)), Map.empty))
 
-  test("nobody waits for what takes longer, for what no machine holds, or where that is off"):
+  test("a flare does not wait if it would take too long, fits no machine, or delays are off"):
     Vector(
       run(busy(wait + 1.micro), Duration.Zero, DelayScheduling(wait), waiting(2)),
       run(ClusterState.empty.up(a, 4).up(b, 4), Duration.Zero, DelayScheduling(wait), waiting(5)),
       run(busy(wait), Duration.Zero, DelayScheduling.Off, waiting(2))
     ).foreach(outcome => assertEquals(machines(outcome), Vector(Set(a, b))))
 
-  test("a flare that waits no more is forgotten"):
+  test("a flare that no longer waits is forgotten"):
     val id = FlareId.random()
     val waiting = DelayScheduling(wait).waits(id, start)
     assertEquals((waiting.left(start + 1.micro), waiting.left(start + wait)), (Some(wait - 1.micro), None))

@@ -4,7 +4,7 @@ import burst.controller.flare.FlareState
 import burst.controller.store.MemoryDrainedInvokers
 import burst.protocol.{InvokerId, NothingMore}
 
-/** Machines that are given no more flares. */
+/** Machines that get no more flares. */
 class DrainingSuite extends SchedulerFixture:
   import GangScheduler.Submitted
 
@@ -13,7 +13,7 @@ class DrainingSuite extends SchedulerFixture:
   private def drain(world: World, id: InvokerId, on: Boolean = true): Option[InvokerView] =
     world.ask[GangScheduler.Drained](GangScheduler.Drain(id, on, _)).receiveMessage().invoker
 
-  test("what runs goes on, what comes goes elsewhere, and what fits nowhere else is refused"):
+  test("running flares continue, new ones go elsewhere, and what fits nowhere else is refused"):
     val world = World()
     val (first, second) = (world.invoker("a", 4), world.invoker("b", 2))
     val running = world.submit(Samples.request(4))
@@ -24,14 +24,14 @@ class DrainingSuite extends SchedulerFixture:
     val elsewhere = second.prepared()
     world.submitted(Samples.request(3)) match
       case Submitted.Refused(Refusal.TooLarge(3, 2)) => ()
-      case other => fail(s"it counts on a drained machine: $other")
+      case other => fail(s"the scheduler counts on a drained machine: $other")
     first.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     second.succeed(elsewhere)
     world.eventuallyFree("a" -> 0, "b" -> 2)
     first.hearsNothing()
 
-  test("what waits starts as soon as a machine is resumed"):
+  test("a waiting flare starts as soon as a machine is resumed"):
     val world = World()
     val first = world.invoker("a", 4)
     val second = world.invoker("b", 4)
@@ -44,17 +44,17 @@ class DrainingSuite extends SchedulerFixture:
     val prepared = Vector(first.prepared(), second.prepared())
     assert(prepared.exists(_.assignment.flareId == waiting.id))
 
-  test("a machine that says it is leaving is given nothing, and something again when it is back"):
+  test("a machine that reports that it is leaving gets no flares until it is back"):
     val world = World()
     val first = world.invoker("a", 4)
     world.scheduler ! GangScheduler.InvokerReported(first.status(4).copy(leaving = Some(true)), first.ref)
     world.eventuallyFree("a" -> 0)
-    // the administrator's word is another matter
+    // an administrator's resume does not change that
     assertEquals(drain(world, a, on = false).map(_.drained), Some(true))
     world.scheduler ! GangScheduler.InvokerUp(first.status(4), first.ref)
     world.eventuallyFree("a" -> 4)
 
-  test("one that is leaving is told that nothing more comes once no flare has slots there"):
+  test("a leaving invoker is notified that nothing more comes once no flare has slots there"):
     val world = World()
     val first = world.invoker("a", 4)
     def leaving() =
@@ -69,7 +69,7 @@ class DrainingSuite extends SchedulerFixture:
       leaving()
       assert(first.hears().contains(NothingMore))
 
-  test("one that was drained stays so when it comes back, and under the next scheduler"):
+  test("a drained machine stays drained when it comes back, and under the next scheduler"):
     val drained = MemoryDrainedInvokers()
     drained.add(a)
     val world = World(drained = drained)

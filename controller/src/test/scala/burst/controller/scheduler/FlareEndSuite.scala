@@ -4,9 +4,11 @@ import burst.controller.flare.{FlareState, WorkerState}
 import burst.protocol.{FailureKind, FlareCleaned, FlareId, PackEvent, Timestamp}
 import scala.concurrent.duration.DurationInt
 
-/** How flares end: well, too late, cancelled, by a failure of their own or of a machine; and run again. */
+/** How flares end: successfully, too late, cancelled, or by a failure of their own or of a machine; and
+  * retries.
+  */
 class FlareEndSuite extends SchedulerFixture:
-  test("cancelled in the queue, while starting, while running"):
+  test("a flare is cancelled in the queue, while starting, and while running"):
     val world = World()
     val a = world.invoker("a", 2)
     val b = world.invoker("b", 2)
@@ -34,7 +36,7 @@ class FlareEndSuite extends SchedulerFixture:
     val starting = world.submit(Samples.request(1))
     assertEquals(world.cancel(starting.id), CancelOutcome.Accepted)
 
-  test("a time-out stops every pack; one that never reports holds its slots until its invoker is lost"):
+  test("a time-out stops every pack; one that never reports keeps its slots until its invoker is lost"):
     val world = World()
     val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
     val flare = world.submit(Samples.request(4, timeout = 20.seconds))
@@ -55,7 +57,7 @@ class FlareEndSuite extends SchedulerFixture:
     assertEquals(world.ended(world.await(flare.id)).state, FlareState.TimedOut)
     world.scheduler ! GangScheduler.InvokerLost(b.id, InvokerLoss.ProcessEnded)
     world.scheduler ! GangScheduler.InvokerUp(b.status(2), b.ref)
-    assertEquals(b.aborted().flareId, flare.id, "it may still be running: ended before anything new")
+    assertEquals(b.aborted().flareId, flare.id, "the pack may still run, so it ends first")
     world.eventuallyFree("a" -> 2, "b" -> 2)
 
   test("packs that do not get ready in time fail the flare"):
@@ -68,7 +70,7 @@ class FlareEndSuite extends SchedulerFixture:
     a.end(pack)
     assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.StartFailed))
 
-  test("a failure reaches all packs, and the outputs there are stay"):
+  test("a failure reaches all packs, and existing outputs are kept"):
     val world = World()
     val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
     val flare = world.submit(Samples.request(4))
@@ -98,7 +100,7 @@ class FlareEndSuite extends SchedulerFixture:
       )
     )
 
-  test("an invoker lost in mid-run: its packs are lost, the others aborted, the slots free"):
+  test("when an invoker is lost, its packs are lost, the others are aborted and their slots are freed"):
     val world = World()
     val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
     val flare = world.submit(Samples.request(4))
@@ -114,7 +116,7 @@ class FlareEndSuite extends SchedulerFixture:
     assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(b.id)))
     world.eventuallyFree("a" -> 2, "b" -> 0)
 
-  test("a retry runs the whole flare again; late reports of the first attempt change nothing"):
+  test("a retry runs the whole flare again, and late reports of the first attempt change nothing"):
     val world = World()
     val a = world.invoker("a", 2)
     val flare = world.submit(Samples.request(2, retries = 1))
@@ -137,7 +139,7 @@ class FlareEndSuite extends SchedulerFixture:
     assertEquals((ended.state, ended.attempt), (FlareState.Succeeded, 2))
     assertEquals(world.outputs(flare.id), Vector((0, Some("0")), (1, Some("1"))))
 
-  test("a backend that keeps things is cleaned before the end is announced"):
+  test("a backend that stores data is cleaned before the end is announced"):
     val world = World()
     val a = world.invoker("a", 2)
     val end = world.await(world.submit(Samples.request(2, backend = "redis")).id)

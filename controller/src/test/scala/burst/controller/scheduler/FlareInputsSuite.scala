@@ -10,20 +10,20 @@ import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.DurationInt
 
-/** Large inputs, which are given to packs as soon as there is memory for them. */
+/** Large inputs, which are sent to packs once memory for them is available. */
 class FlareInputsSuite extends SchedulerFixture:
   private def large(retries: Int, namespace: String = "guest"): FlareRequest =
     val text = "x" * Inputs.Small.toInt
     Samples.request(1, namespace, retries = retries).copy(inputs = Inputs.Shared(JsonText(s"\"$text\"")))
 
-  /** Memory of which a flare can have all or nothing, and a part that is in its way. */
+  /** Memory that fits one flare's inputs only as a whole, and a permit that is in the way. */
   private def scarce(): (FairSemaphore, FairSemaphore.Permit) =
     val memory = FairSemaphore(10)
     (memory, granted(memory.acquire(6)))
 
-  private def granted(taken: Future[FairSemaphore.Permit]) = taken.value.fold(fail("it waits"))(_.get)
+  private def granted(taken: Future[FairSemaphore.Permit]) = taken.value.fold(fail("it had to wait"))(_.get)
 
-  /** One who asks next, once a flare has asked before. */
+  /** Asks for memory after a flare has asked for it. */
   private def behindFlare(memory: FairSemaphore): Future[FairSemaphore.Permit] =
     kit.createTestProbe[Any]().awaitAssert:
       val next = memory.acquire(1)
@@ -31,17 +31,17 @@ class FlareInputsSuite extends SchedulerFixture:
       assert(!next.isCompleted, "no flare has asked yet")
       next
 
-  test("memory that is granted to a flare whose actor is gone is given back"):
+  test("memory that is granted to a flare whose actor has stopped is given back"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     world.invoker("a", 1)
     world.submit(large(retries = 0))
     val next = behindFlare(memory)
-    kit.stop(world.scheduler) // and the flare's with it
+    kit.stop(world.scheduler) // stops the flare's actor with it
     held.close()
-    assert(next.isCompleted, "the memory is lost")
+    assert(next.isCompleted, "the memory was not given back")
 
-  test("inputs that come when their attempt is over are not taken for the next one's"):
+  test("inputs that arrive after their attempt is over are not used for the next one"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)
@@ -60,7 +60,7 @@ class FlareInputsSuite extends SchedulerFixture:
     a.hearsNothing()
     kit.createTestProbe[Any]().awaitAssert(granted(memory.acquire(10)))
 
-  test("the wait for memory is nobody's fault: it is not the flare's time, nor an invoker's"):
+  test("waiting for memory counts neither as the flare's time nor as an invoker's fault"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)
@@ -77,7 +77,7 @@ class FlareInputsSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a flare that waits too long for memory ends as one that waits for slots, and gives them back"):
+  test("a flare that waits too long for memory ends like one that waits for slots, and frees its slots"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)
@@ -92,7 +92,7 @@ class FlareInputsSuite extends SchedulerFixture:
     a.hearsNothing()
     held.close()
 
-  test("a flare that is cancelled while it waits for memory is never asked for"):
+  test("no pack is requested for a flare that is cancelled while it waits for memory"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)
@@ -105,7 +105,7 @@ class FlareInputsSuite extends SchedulerFixture:
     kit.createTestProbe[Any]().awaitAssert(granted(next))
     a.hearsNothing()
 
-  /** How often inputs were read where that fails with this so many times. */
+  /** Makes the first `times` reads of inputs fail, and counts the reads. */
   private def failing(world: World, times: Int)(failure: => Throwable): AtomicInteger =
     val reads = AtomicInteger()
     world.store.fails = operation =>
@@ -114,12 +114,12 @@ class FlareInputsSuite extends SchedulerFixture:
 
   private def unread = StoreException("reading inputs", RuntimeException("gone"))
 
-  /** The memory that a flare has, once it gives it back. */
+  /** Waits until the flare has given back its memory, and takes it all. */
   private def givenBack(memory: FairSemaphore): FairSemaphore.Permit =
     val all = memory.acquire(10)
     kit.createTestProbe[Any]().awaitAssert(granted(all))
 
-  test("inputs that cannot be read for a while are read again, and others have the memory meanwhile"):
+  test("inputs that cannot be read are read again, and others can use the memory in between"):
     val memory = FairSemaphore(10)
     val world = World(inputMemory = memory)
     val failures =
@@ -141,7 +141,7 @@ class FlareInputsSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a flare whose inputs cannot be read until the time for them is over fails for that"):
+  test("a flare whose inputs stay unreadable until its deadline fails for that reason"):
     val memory = FairSemaphore(10)
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)
@@ -157,25 +157,25 @@ class FlareInputsSuite extends SchedulerFixture:
 
   private def failAtOnce(world: World): Unit =
     val _ = world.invoker("a", 1)
-    // It may have ended before anybody could ask for its end.
+    // It may end before anybody can ask for its end.
     val flare = world.submit(large(retries = 0))
     kit.createTestProbe[Any]().awaitAssert:
       val error = world.store.find(flare.id).flatMap(_.error)
       assertEquals(error.map(_.message), Some("the flare's inputs cannot be read"))
     world.eventuallyFree("a" -> 1)
 
-  test("inputs that are damaged fail the flare and free its slots"):
+  test("damaged inputs fail the flare and free its slots"):
     val world = World()
     val reads = failing(world, Int.MaxValue)(IllegalStateException("damaged"))
     failAtOnce(world)
     assertEquals(reads.get, 1)
 
-  test("inputs that are gone fail the flare and free its slots"):
+  test("missing inputs fail the flare and free its slots"):
     val world = World()
     world.store.withoutInputs = true
     failAtOnce(world)
 
-  test("namespaces take turns in the wait for memory"):
+  test("namespaces take turns waiting for memory"):
     val (memory, held) = scarce()
     val world = World(inputMemory = memory)
     val a = world.invoker("a", 1)

@@ -24,7 +24,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     )
   }
 
-  /** Anything that can happen, wanted or not, by the driver it happens to. */
+  /** Anything that can happen, expected or not, as a step of the driver. */
   private val moves: Gen[LifecycleDriver => LifecycleDriver] = Gen.frequency(
     6 -> Gen.const(_.place()),
     8 -> Gen.oneOf(FlareState.values.toVector).map(state => (d: LifecycleDriver) => d.stored(state)),
@@ -46,8 +46,9 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     )
   )
 
-  /** What the world owes the flare from here on: writes return, timers expire, packs asked to end do, and so
-    * do those that were given up: `early`, while its end is being stored, or at last.
+  /** Completes what is still pending for the flare: writes return, timers expire, packs that were asked to
+    * end do, and so do those that were given up: if `early`, while the flare's end is being stored, otherwise
+    * last.
     */
   private def settle(driver: LifecycleDriver, early: Boolean): Unit =
     def endPacks() =
@@ -71,10 +72,10 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     endPacks()
 
   for cleans <- Vector(false, true) do
-    property(s"every sequence of events ends once, with every slot released once (cleaning: $cleans)"):
+    property(s"any sequence of events ends the flare once and releases each slot once (cleaning: $cleans)"):
       forAll(Gen.listOf(moves), Gen.choose(0, 2), Gen.oneOf(true, false)) { (sequence, retries, early) =>
         val driver = LifecycleDriver(retries = retries, cleans = cleans)
-        // what the scheduler gave: by attempt, as it gives slots to an attempt once
+        // the attempts that the scheduler has placed: each gets slots only once
         var placed = Set.empty[Int]
         sequence.foreach { move =>
           val before = driver.life

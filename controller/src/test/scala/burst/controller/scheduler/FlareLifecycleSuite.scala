@@ -11,7 +11,7 @@ import scala.concurrent.duration.DurationInt
 import FlareEffect.*
 import FlareLifecycle.Stage
 
-/** Drives a lifecycle by hand and keeps what it wanted done. */
+/** Drives a lifecycle by hand and collects its effects. */
 final class LifecycleDriver(
     size: Int = 4,
     retries: Int = 0,
@@ -80,7 +80,7 @@ class FlareLifecycleSuite extends FunSuite:
     failedBy(worker, FailureKind.Timeout, Some(worker), Some(operation))
 
   test(
-    "a flare whose start is told with its end began when its first worker did, between asking and the end"
+    "a start that is reported with the end lies between the request and the end"
   ):
     def started(worker: Timestamp): Option[Timestamp] =
       val driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1))
@@ -101,7 +101,7 @@ class FlareLifecycleSuite extends FunSuite:
       Vector(300, 100, 500).map(start => Some(Timestamp.ofMicros(start)))
     )
 
-  test("what packs say of a failure is cut, and lines of workers they do not have are dropped"):
+  test("failure messages of packs are truncated, and lines of other packs' workers are dropped"):
     val driver = LifecycleDriver().run()
     def log(worker: Option[Int], text: String) =
       PackEvent.Log(worker, LogStream.Stdout, text, Timestamp.ofMicros(1))
@@ -120,12 +120,12 @@ class FlareLifecycleSuite extends FunSuite:
       driver.results.flatMap(_.error)
     assert(messages.nonEmpty && messages.forall(_.message.length < 5000), messages.map(_.message.length))
 
-  test("a flare that goes well"):
+  test("a flare that succeeds"):
     val driver = LifecycleDriver().place()
     assertEquals(driver.life.stage, Stage.Placing)
-    assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "no invoker is told before it is stored")
+    assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "nothing is sent before the flare is stored")
     driver.stored(FlareState.Starting)
-    assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "nor before there is what it is to be given")
+    assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "nor before its inputs have been read")
     driver.inputsRead()
     assert(driver.effects.contains(Prepare(driver.plan)))
     driver.report(0, PackEvent.Ready(Some("h:0"), Timestamp.Epoch))
@@ -134,7 +134,7 @@ class FlareLifecycleSuite extends FunSuite:
     assert(driver.effects.contains(Start(Vector(Some("h:0"), Some("h:1")))))
     assertEquals(driver.life.record.state, FlareState.Running)
     driver.report(0, PackEvent.WorkerStarted(0, Timestamp.ofMicros(1)), ok(0), ok(1), ended())
-    assertEquals(driver.released, Vector((1, 0)), "slots of a pack come free when it ends")
+    assertEquals(driver.released, Vector((1, 0)), "a pack's slots are released when it ends")
     driver.report(1, ok(2), ok(3), ended())
     assertEquals(driver.announced, Vector.empty, "nothing is announced before it is stored")
     driver.stored(FlareState.Succeeded)
@@ -155,7 +155,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
     assert(!driver.effects.exists(_.isInstanceOf[Start]))
 
-  test("the first failure decides, all packs are told, and every worker has an output or an error"):
+  test("the first failure decides, all packs are aborted, and every worker has an output or an error"):
     val driver = LifecycleDriver().run().report(0, ok(0), failed(1, FailureKind.Panic, "out of bounds"))
     assertEquals(
       driver.aborts,
@@ -178,13 +178,13 @@ class FlareLifecycleSuite extends FunSuite:
       Vector(WorkerState.Succeeded, WorkerState.Failed, WorkerState.Failed, WorkerState.Failed)
     )
 
-  test("a peer-failed never wins over the peer's own failure"):
+  test("a peer-failed never takes precedence over the peer's own failure"):
     val driver = LifecycleDriver().run().report(1, failed(2, FailureKind.PeerFailed))
     assertEquals(driver.aborts, Vector.empty)
     driver.report(0, failed(0, FailureKind.Error, "mine"))
     assertEquals(driver.life.cause.map(_.failure.message), Some("mine"))
 
-  test("a peer-failed alone is a provisional cause after its grace; what explains it replaces it"):
+  test("a peer-failed alone is a provisional cause after its grace, until its explanation replaces it"):
     val driver =
       LifecycleDriver().run().report(1, failed(2, FailureKind.PeerFailed)).expire(FlareTimer.PeerGrace)
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.PeerFailed))
@@ -193,7 +193,7 @@ class FlareLifecycleSuite extends FunSuite:
     driver.lose("a").stored(FlareState.Failed)
     assertEquals(driver.announced.flatMap(_.error).map(_.kind), Vector(FailureKind.InvokerLost))
 
-  test("a pack that ends without a word, or before it was ready, fails the flare"):
+  test("a pack that ends without a report, or before it was ready, fails the flare"):
     val silent = LifecycleDriver().run().report(0, ok(0), ended())
     assertEquals(
       silent.aborts.map(f => (f.kind, f.worker, f.pack)),
@@ -205,13 +205,13 @@ class FlareLifecycleSuite extends FunSuite:
       Vector((FailureKind.StartFailed, Some("start")))
     )
 
-  test("an error of a pack all of whose workers succeeded changes nothing"):
+  test("an error of a pack whose workers all succeeded changes nothing"):
     val driver = LifecycleDriver().run()
     driver.report(0, ok(0), ok(1), ended(Some(failure(FailureKind.Exit)))).report(1, ok(2), ok(3), ended())
     driver.stored(FlareState.Succeeded)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
 
-  test("packs of a lost invoker have ended; their workers say so"):
+  test("packs of a lost invoker have ended, and their workers' errors name the loss"):
     val driver = LifecycleDriver().run().lose("b")
     assertEquals(driver.released, Vector((1, 1)))
     assertEquals(driver.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))
@@ -233,7 +233,7 @@ class FlareLifecycleSuite extends FunSuite:
       "running" -> (_.run())
     )
   do
-    test(s"cancelled while $name"):
+    test(s"a flare can be cancelled while $name"):
       val driver = reach(LifecycleDriver(retries = 3)).happen(FlareEvent.Cancel(Timestamp.ofMicros(5)))
       val told = name == "starting" || name == "running"
       assertEquals(driver.aborts.map(_.kind), if told then Vector(FailureKind.Cancelled) else Vector.empty)
@@ -246,12 +246,12 @@ class FlareLifecycleSuite extends FunSuite:
       assertEquals(driver.released.length, if name == "waiting" then 0 else 2)
       assert(!driver.life.cancellable)
 
-  test("slots given to a flare that was cancelled meanwhile go back"):
+  test("slots given to a flare that has since been cancelled go back"):
     val driver = LifecycleDriver().happen(FlareEvent.Cancel(Timestamp.Epoch)).place()
     assertEquals(driver.released, Vector((1, 0), (1, 1)))
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
 
-  test("a time-out, also when a worker's own clock is first to tell"):
+  test("a time-out ends the flare, even if a worker's own clock reports it first"):
     val driver = LifecycleDriver().run().report(0, ok(0)).expire(FlareTimer.Deadline)
     assertEquals(driver.aborts.map(f => (f.kind, f.worker)), Vector((FailureKind.Timeout, None)))
     driver.report(0, overdue(1, "work"), ended()).report(1, ended()).stored(FlareState.TimedOut)
@@ -263,7 +263,7 @@ class FlareLifecycleSuite extends FunSuite:
     early.report(0, failed(0, FailureKind.Timeout)).report(0, ended()).report(1, ended())
     assertEquals(early.life.flare.state, FlareState.TimedOut)
 
-  test("a time-out that all workers turn out to have kept was none"):
+  test("a time-out is withdrawn if all workers turn out to have met it"):
     val driver = LifecycleDriver().run().report(0, ok(0), ok(1)).expire(FlareTimer.Deadline)
     assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.Timeout))
     driver.report(1, ok(2), ok(3), ended()).report(0, ended()).stored(FlareState.Succeeded)
@@ -272,7 +272,7 @@ class FlareLifecycleSuite extends FunSuite:
       Vector((FlareState.Succeeded, None))
     )
 
-  test("a time-out names who ran, not who waited, whoever reports first and in whichever pack"):
+  test("a time-out names the worker that ran, not those that waited, in any order of reports"):
     def error(events: (Int, PackEvent)*) =
       val driver = LifecycleDriver().run()
       driver.at = Timestamp.Epoch + 1.minute
@@ -298,7 +298,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(silent.worker, None)
     assert(silent.message.endsWith("; what workers 2 and 3 were doing is not known"), silent.message)
 
-  test("a time-out before all packs were ready names one that was not"):
+  test("a time-out before all packs were ready names a pack that was not"):
     val driver =
       LifecycleDriver().start().report(0, PackEvent.Ready(None, Timestamp.Epoch)).expire(FlareTimer.Deadline)
     driver.report(0, overdue(0, "start"), overdue(1, "start"), ended()).report(1, ended())
@@ -306,7 +306,7 @@ class FlareLifecycleSuite extends FunSuite:
     val error = driver.announced.head.error.get
     assertEquals((error.worker, error.pack, error.operation), (None, Some(1), Some("start")))
 
-  test("where nobody knows which worker ended the process, none is named"):
+  test("no worker is named if it is unknown which one ended the process"):
     def error(failed: PackEvent) =
       val driver = LifecycleDriver().run().report(1, failed, failedBy(3, FailureKind.OutOfMemory, None))
       driver.report(0, ended()).report(1, ended()).stored(FlareState.Failed)
@@ -326,12 +326,12 @@ class FlareLifecycleSuite extends FunSuite:
       (FailureKind.StartFailed, Some(1), Some(InvokerId("b")))
     )
 
-  test("a wait in the queue has an end"):
+  test("waiting in the queue is limited"):
     val driver = LifecycleDriver().expire(FlareTimer.Queue).stored(FlareState.TimedOut)
     assert(driver.effects.contains(LeaveQueue))
     assertEquals(driver.announced.flatMap(_.error).map(_.operation), Vector(Some("queue")))
 
-  test("packs that never report are given up; their slots only when they are known dead"):
+  test("packs that never report are given up; their slots come back only when they are known dead"):
     val driver = LifecycleDriver().run().happen(FlareEvent.Cancel(Timestamp.Epoch)).report(0, ended())
     driver.expire(FlareTimer.Abort).stored(FlareState.Cancelled)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Cancelled))
@@ -347,7 +347,7 @@ class FlareLifecycleSuite extends FunSuite:
       "with its invoker, before" -> (_.lose("b").stored(FlareState.Cancelled))
     )
   do
-    test(s"what a pack that was given up on left is cleaned once it has ended, $order"):
+    test(s"a flare's backend is cleaned once its abandoned pack has ended, $order"):
       val driver =
         LifecycleDriver(cleans = true).run().happen(FlareEvent.Cancel(Timestamp.Epoch)).report(0, ended())
       driver.expire(FlareTimer.Abort)
@@ -356,7 +356,7 @@ class FlareLifecycleSuite extends FunSuite:
       assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Ended, 1))
       assertEquals(driver.effects.count(_ == Retire), 1)
 
-  /** Its peer on the other machine has lost it, and ended. */
+  /** A flare whose peer on the other machine was lost, and whose pack here has ended. */
   private def silent(retries: Int) =
     val driver = LifecycleDriver(retries = retries).run()
     driver.report(0, failed(0, FailureKind.PeerFailed), failed(1, FailureKind.PeerFailed), ended())
@@ -364,14 +364,14 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.life.stage, Stage.Stopping)
     driver.expire(FlareTimer.Abort)
 
-  test("a flare with retries left runs again once a machine that fell silent is known to be lost"):
+  test("a flare with retries left runs again once its silent machine is known to be lost"):
     val driver = silent(retries = 1)
     assertEquals((driver.life.stage, driver.announced), (Stage.Stopping, Vector.empty))
     driver.lose("b")
     assert(driver.effects.contains(Requeue(2)), driver.effects)
     assertEquals(driver.released.toSet, Set((1, 0), (1, 1)))
 
-  test("a machine that is not lost, and whose packs do not end, is waited for no longer than it could be"):
+  test("the wait for a machine whose packs do not end, and which is not lost, is limited"):
     val driver = silent(retries = 1).expire(FlareTimer.Loss).stored(FlareState.Failed)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
     val error = driver.announced.flatMap(_.error).head
@@ -382,13 +382,13 @@ class FlareLifecycleSuite extends FunSuite:
     assert(error.message.contains("did not report its end") && error.message.contains("worker 0"), error)
 
   test(
-    "a flare without retries waits for no machine's loss, and one that is cancelled meanwhile for no more of it"
+    "a flare does not wait for a machine's loss without retries, or once it is cancelled"
   ):
     assertEquals(silent(retries = 0).stored(FlareState.Failed).announced.length, 1)
     val driver = silent(retries = 1).happen(FlareEvent.Cancel(Timestamp.Epoch)).stored(FlareState.Failed)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
 
-  test("a retry: the attempt is forgotten, late reports of it too"):
+  test("a retry discards the attempt, including its late reports"):
     val driver = LifecycleDriver(retries = 1).run().report(0, ok(0), failed(1, FailureKind.Error), ended())
     driver.report(1, ended())
     assertEquals(
@@ -407,7 +407,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.announced.map(f => (f.attempt, f.error.map(_.message))), Vector((2, Some("again"))))
     assertEquals(driver.released, Vector((1, 0), (1, 1), (2, 0), (2, 1)))
 
-  test("a retry of an attempt no pack was asked for clears nothing: it may be a successor's by now"):
+  test("a retry of an attempt without requested packs clears nothing: it may now be a successor's"):
     val driver = LifecycleDriver(retries = 1).place()
     driver.lose("a")
     assertEquals(
@@ -417,20 +417,20 @@ class FlareLifecycleSuite extends FunSuite:
     driver.happen(FlareEvent.Stored(1, FlareState.Starting, Timestamp.Epoch))
     assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
 
-  test("a flare whose machine goes before it was asked for a pack is placed anew, whatever its retries"):
+  test("a flare whose machine is lost before a pack was requested is placed again, whatever its retries"):
     val driver = LifecycleDriver(retries = 0).place()
     driver.lose("a")
     assert(driver.effects.contains(Requeue(2)))
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
 
-  test("a flare whose group ends while its inputs are awaited ends with it"):
+  test("a flare that still reads its inputs ends when its group ends"):
     for driver <- Vector(LifecycleDriver().place(), LifecycleDriver().place().stored(FlareState.Starting)) do
       driver.happen(FlareEvent.GroupEnded(Timestamp.Epoch)).inputsRead().stored(FlareState.Failed)
       assertEquals(driver.announced.flatMap(_.error), Vector(FlareEnding.groupEnded.failure))
       assertEquals(driver.released, Vector((1, 0), (1, 1)))
       assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
 
-  test("what is not tried again: wanted ends, invalid inputs, the store's and the controller's failures"):
+  test("intended ends, invalid inputs and failures of store and controller are not retried"):
     for (state, kind, again) <- Vector(
         (FlareState.Failed, FailureKind.OutOfMemory, true),
         (FlareState.Failed, FailureKind.InvokerLost, true),
@@ -446,7 +446,7 @@ class FlareLifecycleSuite extends FunSuite:
       LifecycleDriver(cleans = true).run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
     assertEquals(good.life.stage, Stage.Cleaning)
     good.expire(FlareTimer.Clean).stored(FlareState.Succeeded)
-    assertEquals(good.announced.map(_.state), Vector(FlareState.Succeeded), "a failed clean-up is noted only")
+    assertEquals(good.announced.map(_.state), Vector(FlareState.Succeeded), "a failed clean-up is only noted")
     assert(good.effects.exists(_.isInstanceOf[Note]))
     val bad =
       LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
@@ -461,27 +461,27 @@ class FlareLifecycleSuite extends FunSuite:
       "an attempt must not meet the last one's messages"
     )
 
-  /** It has failed, and its backend is being cleaned, for longer than that may delay its end. */
+  /** A failed flare whose backend clean-up takes longer than it may delay the end. */
   private def slowlyCleaned(retries: Int) =
     val driver =
       LifecycleDriver(cleans = true, retries = retries).run().report(0, failed(0, FailureKind.Error), ended())
     driver.report(1, ended()).expire(FlareTimer.Clean)
 
-  test("a retry waits for a clean-up that is slow, and begins when it is done"):
+  test("a retry waits for a slow clean-up and begins when it is done"):
     val driver = slowlyCleaned(retries = 1)
     assertEquals((driver.life.stage, driver.announced), (Stage.Cleaning, Vector.empty))
     assert(driver.effects.contains(SetTimer(FlareTimer.Loss)), driver.effects)
     assert(driver.life.cancellable)
-    // Its time-out was of the attempt that is over.
+    // The deadline belonged to the attempt that is over.
     driver.expire(FlareTimer.Deadline).happen(FlareEvent.Cleaned(None, Timestamp.Epoch))
     assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
     assert(driver.effects.contains(StopTimer(FlareTimer.Loss)), driver.effects)
     assertEquals(driver.effects.filter(e => e == Clean || e == Requeue(2)), Vector(Clean, Requeue(2)))
-    // The next attempt's clean-up has all its time again.
+    // The next attempt's clean-up has its full time again.
     driver.run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
     assertEquals((driver.life.stage, driver.life.isCleanLate), (Stage.Cleaning, false))
 
-  test("a slow clean-up that fails or never ends refuses the retry, and delays no other end"):
+  test("a slow clean-up that fails or never ends prevents the retry, and delays no other end"):
     def over(driver: LifecycleDriver) =
       driver.stored(FlareState.Failed)
       assertEquals(driver.announced.map(f => (f.state, f.attempt)), Vector((FlareState.Failed, 1)))
@@ -494,7 +494,7 @@ class FlareLifecycleSuite extends FunSuite:
     val last = over(slowlyCleaned(retries = 0))
     assert(last.contains("not cleaned within 2 seconds"), last)
 
-  test("a flare that is cancelled, or broken, while it waits for a slow clean-up ends at once"):
+  test("a flare that is cancelled or broken during a slow clean-up ends immediately"):
     val broken = FlareEvent.Broken(Breakage.InputsUnreadable, Timestamp.Epoch)
     for event <- Vector(FlareEvent.Cancel(Timestamp.Epoch), broken) do
       val driver = slowlyCleaned(retries = 1).happen(event)
@@ -502,7 +502,7 @@ class FlareLifecycleSuite extends FunSuite:
       driver.happen(FlareEvent.Cleaned(None, Timestamp.Epoch)).stored(FlareState.Failed)
       assertEquals(driver.announced.map(f => (f.state, f.attempt)), Vector((FlareState.Failed, 1)))
 
-  test("a flare that is cancelled before is not cleaned for longer than its end may be delayed"):
+  test("a cancelled flare's clean-up takes no longer than it may delay the end"):
     val driver =
       LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
     driver.report(1, ended()).happen(FlareEvent.Cancel(Timestamp.Epoch))
@@ -510,14 +510,14 @@ class FlareLifecycleSuite extends FunSuite:
     driver.expire(FlareTimer.Clean).stored(FlareState.Failed)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
 
-  test("a retry's wait covers what an invoker may take to clean, however soon machines are known to be lost"):
+  test("a retry waits as long as an invoker may take to clean, however short the contact timeout"):
     for contact <- Vector("25s", "1s") do
       val config = ConfigFactory
         .parseString(s"burst.invokers.contact-timeout = $contact")
         .withFallback(ConfigFactory.load())
       assertEquals(SchedulerSettings.from(config).lossDeadline, 35.seconds)
 
-  test("a store that fails ends the flare, and it is announced though it cannot be stored"):
+  test("a failing store ends the flare, which is announced even if it cannot be stored"):
     val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed(
       StorageFailure(StoreProblem.DatabaseAway),
       Timestamp.Epoch
@@ -536,10 +536,10 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(
       late.announced.map(_.state),
       Vector(FlareState.Failed),
-      "a result that is not stored is none"
+      "a result that is not stored does not count"
     )
 
-  test("a time-out that outputs which cannot be kept have come to is the platform's, unless a worker ran"):
+  test("a time-out due to outputs that cannot be kept is the platform's fault, unless a worker still ran"):
     def error(first: PackEvent) =
       val driver = LifecycleDriver().run().report(1, ok(2), PackEvent.Output(3, "[1,"))
       driver.happen(FlareEvent.Gathered(Some(StorageFailure(StoreProblem.DiskFull, Set(3)))))
@@ -558,7 +558,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals((late, ran.kind, ran.worker), (FlareState.TimedOut, FailureKind.Timeout, Some(1)))
     assert(ran.message.contains("worker 3 could not be kept, as the controller's disk is full"), ran.message)
 
-  test("outputs that are given up are none, and whoever put them out has failed"):
+  test("outputs that are given up are missing, and the workers that sent them have failed"):
     val driver =
       LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
     driver.happen(FlareEvent.StoreFailed(
@@ -581,7 +581,7 @@ class FlareLifecycleSuite extends FunSuite:
     )
     assertEquals(driver.results.filter(_.error.nonEmpty).map(_.worker), Vector(1, 3))
 
-  test("reports from the wrong invoker, about wrong workers or packs change nothing"):
+  test("reports from the wrong invoker, or about wrong workers or packs, change nothing"):
     val driver = LifecycleDriver().run()
     val before = driver.life
     driver.happen(FlareEvent.Reported(
@@ -595,7 +595,7 @@ class FlareLifecycleSuite extends FunSuite:
     driver.report(0, ok(2), ok(99), failed(-1, FailureKind.Error))
     assertEquals(driver.life, before)
 
-  test("an invocation that had not begun is started elsewhere, twice at most; one that had is not"):
+  test("an invocation that has not begun is started elsewhere, at most twice; one that has is not"):
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false, None)
     def driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1), activation = Some(fields))
     def lost = FlareEvent.InvokerLost(InvokerId("a"), InvokerLoss.ProcessEnded, Timestamp.ofMicros(5))

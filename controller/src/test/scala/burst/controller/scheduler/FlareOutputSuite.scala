@@ -6,12 +6,12 @@ import burst.protocol.{FailureKind, FlareId, PackEvent, Timestamp}
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.DurationInt
 
-/** What workers return, in pieces and too much of it. */
+/** Outputs that arrive in pieces, or are too large. */
 class FlareOutputSuite extends SchedulerFixture:
   private def kept(id: FlareId, worker: Int): String =
     Samples.blobs.load(id, BlobName.output(worker)).utf8String
 
-  test("an output in pieces is put together, kept beside the store, and the pack told to send more"):
+  test("an output in pieces is assembled and kept beside the store, and the pack is asked for more"):
     val world = World()
     val a = world.invoker("a", 2)
     val flare = world.submit(Samples.request(2))
@@ -37,7 +37,7 @@ class FlareOutputSuite extends SchedulerFixture:
     )
     assertEquals((kept(flare.id, 0), kept(flare.id, 1)), ("\"" + "x" * 5000 + "yéz\"", "[1,2]"))
 
-  test("pieces of an attempt that failed are in no output of the next"):
+  test("pieces of a failed attempt are in no output of the next one"):
     val world = World()
     val a = world.invoker("a", 2)
     val flare = world.submit(Samples.request(2, retries = 1))
@@ -68,7 +68,7 @@ class FlareOutputSuite extends SchedulerFixture:
     assertEquals(kept(flare.id, 0), "\"new\"")
     assertEquals(world.outputs(flare.id), Vector((0, None), (1, Some("1"))))
 
-  test("outputs that are too large together fail the flare, and nobody waits"):
+  test("outputs that are too large together fail the flare, and no worker waits"):
     val world = World(settings = Samples.settings.copy(outputLimit = 8000))
     val a = world.invoker("a", 2)
     val flare = world.submit(Samples.request(2))
@@ -83,7 +83,7 @@ class FlareOutputSuite extends SchedulerFixture:
     val error = world.ended(end).error.get
     assertEquals((error.kind, error.worker), (FailureKind.Error, Some(1)))
 
-  test("results are told in time though the database is away across the deadline, and then nobody is late"):
+  test("results reported in time count even if the database fails across the deadline"):
     for isLate <- Vector(false, true) do
       val world = World(settings = Samples.settings.copy(storeDeadline = 2.minutes))
       val a = world.invoker("a", 3)
@@ -92,7 +92,7 @@ class FlareOutputSuite extends SchedulerFixture:
       val end = world.await(flare.id)
       val pack = a.prepared()
       world.store.fails = _ => true
-      // Its program may put out more though nothing of this is stored: a part, a whole in parts, a short one.
+      // The program can send more although nothing is stored yet: a part, a whole in parts, a short one.
       a.report(pack, PackEvent.Ready(None, Timestamp.Epoch), PackEvent.Output(0, "\"" + "x" * 5000))
       assertEquals(a.outputStored().flareId, flare.id)
       a.report(pack, PackEvent.WorkerSucceeded(0, "\"", Timestamp.ofMicros(1)))
@@ -124,7 +124,7 @@ class FlareOutputSuite extends SchedulerFixture:
         Vector(None, Some(5002), Option.unless(isLate)(1))
       )
 
-  /** A spool whose disk has no room for what a flare's worker 0 puts out, after worker 1's `other`. */
+  /** A spool whose disk has no room for the output of a flare's worker 0, after worker 1's `other`. */
   private final class FullSpool(inTime: Boolean, other: String = "1"):
     private val root = Files.createTempDirectory("burst-spool")
     private val settings = Samples.settings.copy(storeDeadline = 2.minutes)
@@ -155,7 +155,7 @@ class FlareOutputSuite extends SchedulerFixture:
       )
     else
       a.report(pack, beginning)
-      // Its program is not to put out more.
+      // Its program must not send more.
       a.hearsNothing()
       world.pass(20.seconds)
       assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
@@ -171,7 +171,7 @@ class FlareOutputSuite extends SchedulerFixture:
         case other => fail(s"$other")
 
   test(
-    "a flare that a full disk keeps from ending in time gives its slots back, and its record names the disk"
+    "a flare that a full disk keeps from ending in time frees its slots, and its record names the disk"
   ):
     val disk = FullSpool(inTime = false)
     val ended = disk.ended()
@@ -184,12 +184,12 @@ class FlareOutputSuite extends SchedulerFixture:
       error.message.contains("worker 0 could not be kept, as the controller's disk is full"),
       error.message
     )
-    // Though there is no room yet.
+    // Although there is still no room.
     assertEquals(disk.world.store.find(ended.id).map(_.error), Some(ended.error))
     assertEquals(disk.world.outputs(ended.id), Vector((0, None), (1, Some("1"))))
 
   test(
-    "outputs of workers that ended in time are kept once the disk has room, though the flare's time is up"
+    "outputs of workers that ended in time are kept once the disk has room, even after the time-out"
   ):
     val disk = FullSpool(inTime = true)
     disk.world.pass(30.seconds)
@@ -197,7 +197,7 @@ class FlareOutputSuite extends SchedulerFixture:
     assertEquals(disk.ended().state, FlareState.Succeeded)
     assertEquals(kept(disk.flare.id, 0), "\"" + "x" * 5000 + "\"")
 
-  test("what is whole is kept though something else cannot be"):
+  test("a complete output is kept even if another one cannot be"):
     val other = "\"" + "y" * 5000 + "\""
     val disk = FullSpool(inTime = true, other)
     disk.world.pass(2.minutes)
@@ -215,7 +215,7 @@ class FlareOutputSuite extends SchedulerFixture:
     assertEquals(ended.workers.map(_.state), Vector(WorkerState.Failed, WorkerState.Succeeded))
     val stored = kit.createTestProbe[Any]().awaitAssert:
       disk.world.pass(1.second)
-      disk.world.store.find(ended.id).filter(_.state == FlareState.Failed).getOrElse(fail("it is not stored"))
+      disk.world.store.find(ended.id).filter(_.state == FlareState.Failed).getOrElse(fail("not stored yet"))
     assert(stored.error.exists(_.message.contains("disk is full")), stored.error)
     assertEquals(disk.world.outputs(ended.id), Vector((0, None), (1, Some("1"))))
     assertEquals(disk.world.errors(ended.id), Vector((0, Some(FailureKind.Internal)), (1, None)))

@@ -30,7 +30,7 @@ class FlareQueueSuite extends ScalaCheckSuite:
       Gen.frequency(5 -> comes, 2 -> Gen.const(Step.IsServed), 2 -> Gen.choose(0, 99).map(Step.Leaves(_)))
     )
 
-  property("whoever comes, is served or leaves from anywhere: those who wait do so in the order they came"):
+  property("a namespace's flares wait in order of arrival, whichever flares arrive, are served or leave"):
     forAll(steps) { steps =>
       var (queue, model) = (FlareQueue.empty, Vector.empty[Waiting])
       steps.foreach:
@@ -57,7 +57,7 @@ class FlareQueueSuite extends ScalaCheckSuite:
         assert(queue.exceeds(own - 1, tenant) && !queue.exceeds(own, tenant))
     }
 
-  test("those that came since, as they came, of all namespaces"):
+  test("the flares since a number, in order of arrival, of all namespaces"):
     val (a, b, c) = (waiting("A"), waiting("B"), waiting("A"))
     val before = FlareQueue.empty.enqueue(a)
     val after = before.enqueue(b).enqueue(c)
@@ -65,7 +65,7 @@ class FlareQueueSuite extends ScalaCheckSuite:
     assertEquals(after.remove(b.id, "B").since(before.next), Vector(c))
     assertEquals(after.since(after.next), Vector.empty)
 
-  test("one that gives back what it was served stands where it stood, and nobody else moves"):
+  test("a flare that gives back its slots gets its old place, and no other flare moves"):
     val (a, b, c) = (waiting("A"), waiting("A"), waiting("A"))
     val queue = FlareQueue.empty.enqueue(a).enqueue(b)
     val ticket = queue.ticketOf(a).get
@@ -75,7 +75,7 @@ class FlareQueueSuite extends ScalaCheckSuite:
     assertEquals(without.enqueue(back).next, without.next)
     assertEquals(FlareQueue.empty.enqueue(back).enqueue(b).order.toVector, Vector(back, b))
 
-  test("one that is not there leaves nothing behind, and one that comes again goes to the end"):
+  test("removing an unknown flare has no effect, and a flare that comes again goes to the end"):
     val (a, b) = (waiting("A"), waiting("A"))
     val queue = FlareQueue.empty.enqueue(a).enqueue(b)
     assertEquals(queue.remove(FlareId.random(), "A"), queue)

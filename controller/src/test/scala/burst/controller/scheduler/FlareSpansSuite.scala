@@ -7,13 +7,13 @@ import burst.node.traces.SpanKeys
 import burst.protocol.{FailureKind, GroupRole, Origin, PackEvent, Timestamp, TraceContext}
 import scala.concurrent.duration.DurationInt
 
-/** What flares leave in their traces. */
+/** The spans that flares record. */
 class FlareSpansSuite extends SchedulerFixture:
   private val request = TraceContext.of("a" * 32, "b" * 16, sampled = true)
   private def traced(request: FlareRequest, from: TraceContext): FlareRequest =
     request.copy(origin = Some(Origin("request1", Some(from))))
 
-  test("a flare is a part of its request's trace, and so is what it waits for; packs are told its span"):
+  test("a flare and its waits belong to its request's trace, and packs receive its span"):
     val spans = RecordedSpans()
     val world = World(spans = spans)
     val a = world.invoker("a", 4)
@@ -22,7 +22,7 @@ class FlareSpansSuite extends SchedulerFixture:
     val pack = a.prepared()
     val flare = first.id.value.take(16)
     assertEquals(pack.assignment.origin, Some(Origin("request1", Some(request.at(flare)))))
-    // Another one has to wait.
+    // A second flare has to wait.
     val second = world.submit(traced(Samples.request(2), request.at("c" * 16)))
     val secondEnd = world.await(second.id)
     world.pass(5.seconds)
@@ -44,7 +44,7 @@ class FlareSpansSuite extends SchedulerFixture:
     val waited = spans.of("queue").find(_.tells(SpanKeys.Flare).contains(second.id.value)).get
     assertEquals(waited.end - waited.start, 5.seconds)
 
-  test("each attempt waits by itself, and how the flare failed is told by its kind alone"):
+  test("each attempt has its own wait, and the flare's span reports only the kind of failure"):
     val spans = RecordedSpans()
     val world = World(spans = spans)
     val a = world.invoker("a", 2)
@@ -61,7 +61,7 @@ class FlareSpansSuite extends SchedulerFixture:
     )
     assertEquals(spans.of("flare").map(_.error), Vector(Some("panic")))
 
-  test("a flare that never had its slots has waited to its end"):
+  test("a flare that never got its slots waited until its end"):
     val spans = RecordedSpans()
     val world = World(spans = spans)
     world.invoker("a", 1)
@@ -73,7 +73,7 @@ class FlareSpansSuite extends SchedulerFixture:
     assertEquals(spans.all.map(_.name), Vector("queue", "flare"))
     assertEquals(spans.of("flare").flatMap(_.error), Vector("cancelled"))
 
-  test("a group that is closed has ended well"):
+  test("a closed group is no error"):
     val spans = RecordedSpans()
     val world = World(spans = spans)
     val a = world.invoker("a", 2)
@@ -88,7 +88,7 @@ class FlareSpansSuite extends SchedulerFixture:
     world.ended(end): Unit
     assertEquals(spans.of("flare").map(_.error), Vector(None))
 
-  test("what is not sampled, or comes from nowhere, leaves nothing"):
+  test("a flare without a sampled trace records no spans"):
     val spans = RecordedSpans()
     val world = World(spans = spans)
     val a = world.invoker("a", 2)

@@ -10,7 +10,7 @@ import java.util.concurrent.{CountDownLatch, Executors}
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
-/** What of a flare is stored when, and what becomes of it when it cannot be. */
+/** When a flare's data is stored, and what happens to the flare when it cannot be. */
 class FlareStoringSuite extends SchedulerFixture:
   import GangScheduler.{Awaited, Submitted}
 
@@ -33,7 +33,7 @@ class FlareStoringSuite extends SchedulerFixture:
     assertEquals(world.store.logTexts(flare.id).map(_.text), Vector("hello"))
     assertEquals(world.store.phases(flare.id).map(_.name), Vector("read"))
 
-  test("a store that cannot take a flare: it is refused, and its slots come back"):
+  test("a flare that the store cannot take is refused, and its slots come back"):
     val world = World()
     val a = world.invoker("a", 2)
     world.store.fails = _ == "insert"
@@ -46,7 +46,7 @@ class FlareStoringSuite extends SchedulerFixture:
     world.submit(Samples.request(2))
     a.prepared()
 
-  test("a flare whose package is gone is refused, and its slots come back"):
+  test("a flare whose package was removed is refused, and its slots come back"):
     val world = World()
     val a = world.invoker("a", 2)
     world.store.withoutPackage = true
@@ -54,7 +54,7 @@ class FlareStoringSuite extends SchedulerFixture:
     a.hearsNothing()
     world.eventuallyFree("a" -> 2)
 
-  test("a flare that was submitted before by another request of its key is refused, and its slots come back"):
+  test("a flare whose key was used by an earlier request is refused, and its slots come back"):
     val world = World()
     val a = world.invoker("a", 4)
     val request = Samples.request(2).copy(submission = Some(Submission("key", "digest")))
@@ -66,11 +66,11 @@ class FlareStoringSuite extends SchedulerFixture:
     assertEquals(world.store.submitted("guest", "key").map(_.id), Some(first.id))
     a.succeed(pack)
     world.eventuallyFree("a" -> 4)
-    // Nor is one that waits.
+    // A flare that waits is refused, too.
     world.submit(Samples.request(4))
     assertEquals(world.submitted(request), Submitted.Refused(Refusal.AlreadySubmitted))
 
-  test("a store that fails later fails the flare, and it never hangs"):
+  test("a store that fails later fails the flare, which never hangs"):
     val world = World()
     val a = world.invoker("a", 8)
     val flare = world.submit(Samples.request(8))
@@ -100,7 +100,7 @@ class FlareStoringSuite extends SchedulerFixture:
       case Awaited.Ended(ended, _) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
     world.eventuallyFree("a" -> 8)
-    // However long it takes, the record comes to say what was told.
+    // However long it takes, the record is updated to the state that was announced.
     for _ <- 1 to 3 do world.pass(5.seconds)
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
     world.store.fails = _ => false
@@ -110,7 +110,7 @@ class FlareStoringSuite extends SchedulerFixture:
     }
     assertEquals(world.outputs(flare.id).length, 8)
 
-  test("a hiccup of the store costs nothing"):
+  test("a brief failure of the store has no consequences"):
     val world = World()
     val a = world.invoker("a", 2)
     val flare = world.submit(Samples.request(2))
@@ -118,7 +118,7 @@ class FlareStoringSuite extends SchedulerFixture:
     val pack = a.prepared()
     world.store.fails = _ == "update"
     a.succeed(pack)
-    // its slots come back when it closes, and then its end is to be stored
+    // its slots come back when it closes, and only then is its end stored
     world.eventuallyFree("a" -> 2)
     a.hearsNothing()
     world.store.fails = _ => false
@@ -132,7 +132,7 @@ class FlareStoringSuite extends SchedulerFixture:
     assertEquals(stored.state, FlareState.Succeeded)
     assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
 
-  test("a flare that another controller has taken over is let go: its packs end, its end is not told"):
+  test("a flare that another controller has taken over is dropped: its packs end, its end is not announced"):
     val world = World()
     val a = world.invoker("a", 3)
     val flare = world.submit(Samples.request(3))
@@ -152,13 +152,13 @@ class FlareStoringSuite extends SchedulerFixture:
     world.eventuallyFree("a" -> 3)
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
 
-  /** A disk that has no room for large things. */
+  /** A disk without room for large blobs. */
   private object full extends FlareBlobStore:
     export Samples.blobs.{close as _, put as _, read as _, *}
     def put(id: FlareId, name: BlobName, file: Path): Unit =
       throw BlobStoreException("storing a blob", IOException("No space left on device"))
 
-  test("no flare fails for a part of its log that cannot be stored, which is left out, and the log says so"):
+  test("a part of the log that cannot be stored is left out and noted there, and the flare does not fail"):
     val settings = Samples.settings.copy(logBuffer = 1 << 20)
     val world = World(settings = settings, spool = Spool.open(Files.createTempDirectory("burst-spool"), full))
     val a = world.invoker("a", 2)
@@ -179,7 +179,7 @@ class FlareStoringSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  /** A bucket that does not answer, yet. */
+  /** A bucket that does not answer until the latch opens. */
   private object slow extends FlareBlobStore:
     val answers = CountDownLatch(1)
     export Samples.blobs.{close as _, put as _, read as _, *}
@@ -187,7 +187,7 @@ class FlareStoringSuite extends SchedulerFixture:
       answers.await()
       Samples.blobs.put(id, name, file)
 
-  test("a bucket that does not answer keeps no small flare waiting"):
+  test("a bucket that does not answer does not delay small flares"):
     val threads = Executors.newFixedThreadPool(8)
     val pool = ExecutionContext.fromExecutor(threads)
     val database = Executors.newFixedThreadPool(2)

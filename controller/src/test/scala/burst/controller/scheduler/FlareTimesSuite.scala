@@ -6,7 +6,7 @@ import burst.node.metrics.MetricsRegistry
 import burst.protocol.{FailureKind, GroupRole, PackEvent, Timestamp}
 import scala.concurrent.duration.DurationInt
 
-/** What flares that ran leave in the metrics. */
+/** The times of flares in the metrics. */
 class FlareTimesSuite extends SchedulerFixture:
   private final class Measured:
     private val registry = MetricsRegistry()
@@ -16,7 +16,7 @@ class FlareTimesSuite extends SchedulerFixture:
       val shown = String(registry.text(), "UTF-8")
       expected.foreach(line => assert(shown.linesIterator.contains(line), s"$line is not in\n$shown"))
 
-  test("a flare that ran: how long it waited, started and ran, and how it ended"):
+  test("a flare's waiting, start and run times and its result are recorded"):
     val measured = Measured()
     import measured.world
     val a = world.invoker("a", 4)
@@ -47,7 +47,7 @@ class FlareTimesSuite extends SchedulerFixture:
       "burst_flare_run_seconds_count 2"
     )
 
-  test("a try that follows waits and starts by itself; the flare has one end"):
+  test("a retry has its own wait and start, and the flare has one end"):
     val measured = Measured()
     import measured.world
     val a = world.invoker("a", 2)
@@ -70,7 +70,7 @@ class FlareTimesSuite extends SchedulerFixture:
       "burst_flare_placement_seconds_count 2"
     )
 
-  test("a flare that never had its slots has an end, and no other time"):
+  test("a flare that never got its slots records its end, and no other time"):
     val measured = Measured()
     import measured.world
     world.invoker("a", 2)
@@ -86,7 +86,7 @@ class FlareTimesSuite extends SchedulerFixture:
       "burst_flare_run_seconds_count 0"
     )
 
-  test("the end of a group is no result"):
+  test("the end of a group is not counted as a result"):
     val measured = Measured()
     import measured.world
     val a = world.invoker("a", 2)

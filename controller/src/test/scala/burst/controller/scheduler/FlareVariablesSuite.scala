@@ -6,7 +6,7 @@ import burst.controller.secrets.{DefinitionName, Secrets, SecretsKey}
 import burst.protocol.{Environment, FlareId, Timestamp}
 import scala.concurrent.duration.DurationInt
 
-/** Environment variables of a flare's programs: secrets are opened when the packs are asked for. */
+/** Environment variables of a flare's programs: secrets are opened when the packs are requested. */
 class FlareVariablesSuite extends SchedulerFixture:
   private val key = SecretsKey.random()
 
@@ -18,7 +18,7 @@ class FlareVariablesSuite extends SchedulerFixture:
   private def activation(path: String, key: Option[String] = None): ActivationFields =
     ActivationFields(path, "1.0.2", "t", 10, 1, None, component = false, None, burst = false, key)
 
-  test("each pack is told the variables and the opened secrets"):
+  test("each pack receives the variables and the opened secrets"):
     val world = World(secrets = Secrets(Some(key)))
     val invoker = world.invoker("a", 1)
     val other = world.invoker("b", 1)
@@ -29,21 +29,21 @@ class FlareVariablesSuite extends SchedulerFixture:
         Environment(Map("A" -> "1", "TOKEN" -> "hunter2"))
       )
 
-  test("a flare whose secret cannot be opened fails with a sentence, and asks for no pack"):
+  test("a flare whose secret cannot be opened fails with an explanation, and requests no pack"):
     val world = World(secrets = Secrets(None))
     world.invoker("a", 2)
     val flare = world.submit(having(key.seal(DefinitionName("guest", "hello"), "TOKEN", "hunter2")))
-    // It may have ended before anybody asks.
+    // It may already have ended.
     val error = world.await(flare.id).receiveMessage() match
       case GangScheduler.Awaited.Ended(ended, _) => ended.error
       case GangScheduler.Awaited.NotActive => world.store.find(flare.id).flatMap(_.error)
-    val message = error.fold(fail("it has not failed"))(_.message)
+    val message = error.fold(fail("the flare has not failed"))(_.message)
     assert(message.contains("the secret TOKEN cannot be opened"), message)
     assert(!message.contains("hunter2"))
     world.eventuallyFree("a" -> 2)
 
   test(
-    "the program of an invocation has a key of its own, which opens its caller's namespace until its deadline"
+    "an invocation's program has its own key, which opens the caller's namespace until the deadline"
   ):
     val secrets = Secrets(Some(key))
     val uuid = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -60,13 +60,13 @@ class FlareVariablesSuite extends SchedulerFixture:
     assert(secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline - 1.milli))
     assert(!secrets.activationKeys.opens(uuid, shown.drop(uuid.length + 1), deadline))
     assertEquals(told(None, secrets).get("api_key"), None)
-    assertEquals(told(Some(uuid), Secrets(None)).get("api_key"), None, "without a key of the platform's")
+    assertEquals(told(Some(uuid), Secrets(None)).get("api_key"), None, "the platform has no key")
 
-  test("the program of an invocation is told all that OpenWhisk's are of it, in OpenWhisk's words"):
+  test("an invocation's program receives all of OpenWhisk's variables"):
     val world = World()
     val invoker = world.invoker("a", 1)
     val begun = Timestamp.ofMicros(world.clock.get)
-    // What it runs is another's, of a package: the namespace is its caller's.
+    // It runs another namespace's action, from a package: the variable names the caller's namespace.
     val flare = world.submit(Samples.request(1).copy(activation = Some(activation("other/tools/hello"))))
     assertEquals(
       invoker.prepared().assignment.invocation.variables,
@@ -81,7 +81,7 @@ class FlareVariablesSuite extends SchedulerFixture:
       )
     )
 
-  test("a flare's function is told of its flare by the same names, and a program of our own nothing"):
+  test("a flare's function receives the same variables, and a program with the SDK none"):
     val environment = InvocationEnvironment(Secrets(None).activationKeys, Samples.apiHost)
     val id = FlareId.random()
     val own = Samples.request(1)

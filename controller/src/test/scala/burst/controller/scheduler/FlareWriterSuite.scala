@@ -13,7 +13,7 @@ class FlareWriterSuite extends FunSuite:
   private val flare = AdmissionControl.accept(Samples.request(1), Timestamp.Epoch)
   private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(n), f"line $n%3d")
 
-  /** A store thread that runs when told to, and what was told of its writes. */
+  /** A store thread that runs on demand, and the outcomes it reported. */
   private final class Bench(
       mayLog: Long => Boolean = _ => true,
       logBuffer: Long = Samples.settings.logBuffer,
@@ -24,7 +24,7 @@ class FlareWriterSuite extends FunSuite:
     private var gatherings = Vector.empty[Runnable]
     var told: Vector[Written] = Vector.empty
 
-    /** The packs that may put out more. */
+    /** The packs that may send more output. */
     var answered: Set[Int] = Set.empty
     private val thread = ExecutionContext.fromExecutor(job => jobs :+= job)
     private val gatherer = ExecutionContext.fromExecutor(job => gatherings :+= job)
@@ -42,7 +42,7 @@ class FlareWriterSuite extends FunSuite:
         w => told :+= w
       )
 
-    /** Runs what the spool's threads have to do, and says how often something was written there. */
+    /** Runs the pending jobs of the spool's threads, and counts how often they wrote something. */
     def gather(): Int =
       var count = 0
       while gatherings.nonEmpty || told.exists(_.isInstanceOf[Written.Gathered]) do
@@ -69,10 +69,10 @@ class FlareWriterSuite extends FunSuite:
       answered ++= writer.finished(written)
       writer.flushIfAwaited()
 
-    /** How much the database's threads have to do. */
+    /** The number of pending jobs of the database's threads. */
     def writing: Int = jobs.length
 
-  test("what comes while a write is under way makes one more, of the last record"):
+  test("changes during a write lead to one more write, of the last record"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -84,7 +84,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "update Running"))
 
-  test("a large part of a log stands beside the database, and nothing more is written of one that is full"):
+  test("a large part of a log is stored beside the database, and a full log takes no more"):
     val bench = Bench(logBuffer = 1 << 20)
     val large = LogText(Some(0), 0, LogStream.Stdout, Timestamp.Epoch, "x" * 70_000)
     bench.writer.confirm(flare)
@@ -106,7 +106,7 @@ class FlareWriterSuite extends FunSuite:
     assertEquals(parts, Vector(Vector(large)))
     assertEquals(bench.store.writes, Vector("insert Queued", "logs", "logs"))
 
-  test("logs beyond the buffer are dropped, and the log says how many"):
+  test("logs beyond the buffer are dropped, and the log reports how many"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.logs((1 to 90).map(line).toVector)
@@ -121,7 +121,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(bench.store.logTexts(flare.id).last, line(1))
 
-  test("lines of nothing fill the buffer, too"):
+  test("empty lines fill the buffer, too"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.logs(Vector.fill(1000)(line(1).copy(text = "\n" * 9)))
@@ -129,7 +129,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assert(bench.store.logTexts(flare.id).length < 20)
 
-  test("while the store fails no more logs wait than the buffer holds"):
+  test("while the store fails, waiting logs stay within the buffer"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -146,7 +146,7 @@ class FlareWriterSuite extends FunSuite:
     assert(stored.length <= 105, stored.length)
     assertEquals(stored.take(60), (1 to 60).map(line).toVector)
 
-  test("what the namespace may not write now is dropped, and said though nothing else is to be stored"):
+  test("lines over the namespace's rate are dropped, and the log reports it even if nothing else is stored"):
     val bench = Bench(_ => false)
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -156,7 +156,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assert(bench.store.logTexts(flare.id).map(_.text).mkString.contains("2 lines were left out"))
 
-  test("a write that fails is made again as a whole, with nothing twice"):
+  test("a failed write is repeated as a whole, and nothing is stored twice"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -173,7 +173,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "results", "logs", "update Succeeded"))
 
-  test("an output is whole though its last part was stored at the second try"):
+  test("an output is complete even if its last part was stored at the second try"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.outputs(Vector(OutputPiece(0, 0, ByteString("begun, "))))
@@ -191,7 +191,7 @@ class FlareWriterSuite extends FunSuite:
 
   private def piece(offset: Long, text: String) = OutputPiece(0, offset, ByteString(text))
 
-  test("a pack may put out more once its outputs are gathered, while the database is at something else"):
+  test("a pack may send more once its outputs are gathered, even while the database is busy"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -200,12 +200,12 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.awaited(0)
     bench.writer.flushIfAwaited()
     assertEquals((bench.gather(), bench.answered), (1, Set(0)))
-    // One batch at a time, all the same.
+    // Still only one batch at a time.
     assertEquals(bench.writing, 1)
     bench.run()
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "update Starting"))
-    // And while it is left alone, as it has failed.
+    // The same holds during the pause after a failed write.
     bench.store.fails = _ == "update"
     bench.writer.save(flare)
     bench.writer.flush()
@@ -222,7 +222,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "begun, ended")
 
-  test("so much is put out ahead of the database, and then no more before that knows of it"):
+  test("output runs ahead of the database up to a limit, and then waits for it"):
     val bench = Bench()
     val large = ByteString.fromArrayUnsafe(Array.fill((FlareWriter.MostAhead / 2).toInt)('x'.toByte))
     bench.writer.confirm(flare)
@@ -247,7 +247,7 @@ class FlareWriterSuite extends FunSuite:
     assertEquals((bench.gather(), bench.answered), (1, Set(2, 3)))
 
   test(
-    "outputs that cannot be gathered are tried again with what is written, and no result is stored before"
+    "outputs that cannot be gathered are retried with the next write, and no result is stored before"
   ):
     val directory = Files.createTempDirectory("burst-spool")
     val bench = Bench(spool = Spool.open(directory, Samples.blobs))
@@ -258,7 +258,7 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.outputs(Vector(piece(0, "whole")))
     bench.writer.awaited(0)
     bench.writer.flushIfAwaited()
-    // Once more, together with what is written, and then not before that is tried again.
+    // Tried once more together with the write, and then not before that is retried.
     assertEquals(bench.gather(), 2)
     bench.run()
     bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(5)), None)))
@@ -275,7 +275,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "whole")
 
-  test("what an attempt put out is in no file of the next, also where it was on its way"):
+  test("output of an attempt is in no file of the next one, even if it was on its way"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -287,7 +287,7 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.clear()
     bench.writer.confirm(flare.copy(attempt = 2))
     bench.writer.flush()
-    // What is on its way is there before it goes.
+    // The pieces on their way arrive before the file is deleted.
     assertEquals(bench.writing, 0)
     bench.run()
     assertEquals(bench.answered, Set.empty[Int])
@@ -297,7 +297,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "new")
 
-  test("of a flare that is given up on no outputs stay in the spool"):
+  test("the outputs of an abandoned flare are removed from the spool"):
     val spool = Files.createTempDirectory("burst-spool")
     val bench = Bench(spool = Spool.open(spool, Samples.blobs))
     val gathered = spool.resolve(flare.id.value)
@@ -311,7 +311,7 @@ class FlareWriterSuite extends FunSuite:
     assert(!Files.exists(gathered))
     Files.delete(spool)
 
-  test("what never became whole goes before the end of its flare is stored, which may need the room"):
+  test("incomplete outputs are deleted before the flare's end is stored, which may need the room"):
     val spool = Files.createTempDirectory("burst-spool")
     val bench = Bench(spool = Spool.open(spool, Samples.blobs))
     bench.writer.confirm(flare)
@@ -329,7 +329,7 @@ class FlareWriterSuite extends FunSuite:
     assertEquals(bench.store.writes, Vector("insert Queued", "update Failed"))
     Files.delete(spool)
 
-  test("a cleared attempt takes what of it was not stored along"):
+  test("clearing an attempt discards its data that was not stored yet"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
@@ -343,7 +343,7 @@ class FlareWriterSuite extends FunSuite:
     assertEquals(bench.store.writes, Vector("insert Queued", "clear", "logs", "update Queued"))
     assertEquals(bench.store.logTexts(flare.id), Vector(line(2)))
 
-  test("a flare that could not be stored before its attempt was cleared is stored after"):
+  test("a flare that could not be stored before its attempt was cleared is stored afterwards"):
     val bench = Bench()
     bench.store.fails = _ == "insert"
     bench.writer.confirm(flare)
@@ -355,7 +355,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(bench.store.find(flare.id), Some(flare))
 
-  test("a writer that does not own a flare any more deletes nothing of it"):
+  test("a writer that no longer owns a flare deletes nothing of it"):
     val bench = Bench()
     val name = BlobName.output(0)
     bench.writer.confirm(flare)
@@ -373,7 +373,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     intercept[java.nio.file.NoSuchFileException](Samples.blobs.load(flare.id, name))
 
-  test("what could not be deleted is only deleted while the flare is still ours"):
+  test("a failed deletion is repeated only while the flare is still ours"):
     object failing extends FlareBlobStore:
       var fails = true
       export Samples.blobs.{close as _, delete as _, read as _, *}
@@ -398,7 +398,7 @@ class FlareWriterSuite extends FunSuite:
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "the successor's")
     Files.delete(root)
 
-  test("a large log stands beside the database in parts that are not read all at once"):
+  test("a large log is stored beside the database in parts that are not read all at once"):
     val bench = Bench(logBuffer = 2 << 20)
     bench.writer.confirm(flare)
     val texts =

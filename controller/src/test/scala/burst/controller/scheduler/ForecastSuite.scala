@@ -18,7 +18,7 @@ class ForecastSuite extends FunSuite:
       start + since.micros
     )
 
-  /** 8 slots, all lent until second 5. */
+  /** 8 slots, all held until second 5. */
   private val full = ClusterState.empty
     .up(a, 8)
     .reserve(
@@ -44,23 +44,23 @@ class ForecastSuite extends FunSuite:
     assertEquals(estimate(one), Some(QueueEstimate(1, Right(start + 5.seconds))))
     assertEquals(estimate(two), Some(QueueEstimate(2, Right(start + 15.seconds))))
 
-  test("past durations shorten the wait, but never beyond the time-out"):
+  test("past durations shorten the estimated wait, and never extend it beyond the time-out"):
     val quick = nothingKnown.learn(Samples.walltime.copy(one.request.definition), start + 2.seconds)
     assertEquals(estimate(two, known = quick), Some(QueueEstimate(2, Right(start + 7.seconds))))
     val slow = nothingKnown.learn(Samples.walltime.copy(one.request.definition), start + 99.seconds)
     assertEquals(estimate(two, known = slow), Some(QueueEstimate(2, Right(start + 15.seconds))))
 
-  test("no flare, no estimate; no room, no time"):
+  test("an unknown flare has no estimate, and one without enough room has no start"):
     assertEquals(estimate(waiting(1, 0, 10)), None)
     assertEquals(estimate(one, full.up(a, 4)), Some(QueueEstimate(1, Left(WaitsFor.Invokers))))
     assertEquals(
       estimate(two, full.up(a, 4)),
       Some(QueueEstimate(2, Right(start + 5.seconds))),
-      "it is passed"
+      "it overtakes the first one"
     )
     assertEquals(estimate(one, full.down(a)), Some(QueueEstimate(1, Left(WaitsFor.Invokers))))
 
-  test("slots that a group holds come back nobody knows when, though enough machines are up"):
+  test("slots that a group holds have no known end, even if enough machines are up"):
     val held = ClusterState.empty
       .up(a, 8)
       .reserve(
@@ -74,7 +74,7 @@ class ForecastSuite extends FunSuite:
     val busy = ClusterState.empty.up(a, 8).report(a, overloaded = true, Set.empty, shares = false)
     assertEquals(estimate(one, busy), Some(QueueEstimate(1, Left(WaitsFor.Slots))))
 
-  test("one whose packs fit on no machine waits for invokers, and says so; each kind is looked at once"):
+  test("a flare whose packs fit on no machine reports that it waits for invokers; each kind is checked once"):
     val two = ClusterState.empty.up(a, 8).up(InvokerId("b"), 8)
     val wide = Waiting(FlareId.random(), 1, Samples.request(12, granularity = Some(6)), start)
     val wider = wide.copy(id = FlareId.random(), request = Samples.request(13, granularity = Some(6)))
@@ -98,7 +98,7 @@ class ForecastSuite extends FunSuite:
     assertEquals(forecast.of(wider.id, all), Some(stands))
     assertEquals(looks, 2)
 
-  /** Forecasts of a second's quarter that take so long to make, by a clock that is set. */
+  /** Forecasts kept for 250 ms, each taking a given time to make, on a clock that the test sets. */
   private final class Asked(var queue: FlareQueue, takes: FiniteDuration = Duration.Zero):
     var (made, now) = (0, start)
     private val forecasts = Forecasts(
@@ -114,7 +114,7 @@ class ForecastSuite extends FunSuite:
   private val many = (1 to 500).map(i => waiting(1, i, 10, tenant = s"n${i % 7}"))
   private val all = many.foldLeft(FlareQueue.empty)(_.enqueue(_))
 
-  test("questions share one forecast: five hundred that ask ten times a second make four a second"):
+  test("forecasts are shared: 500 flares that ask ten times a second cause four a second"):
     val asked = Asked(all)
     for tick <- 0 until 10; flare <- many do
       asked.now = start + 100.millis * tick
@@ -122,7 +122,7 @@ class ForecastSuite extends FunSuite:
     assertEquals(asked.made, 4)
 
   test(
-    "one that takes long to make is made rarely, and the scheduler has nineteen of twenty parts of its time"
+    "a forecast that takes long is made rarely, so that the scheduler keeps 19 of 20 parts of its time"
   ):
     val asked = Asked(all, takes = 1.second)
     for tick <- 0 to 200 do
@@ -130,7 +130,7 @@ class ForecastSuite extends FunSuite:
       assert(asked.position(many.head).isDefined)
     assertEquals(asked.made, 2)
 
-  test("one that came since stands behind the others, and no forecast is made for it"):
+  test("a flare that came later stands behind the others, without a new forecast"):
     val asked = Asked(all)
     assertEquals(asked.position(many.head).isDefined, true)
     val (first, last) = (waiting(1, 501, 10, "n3"), waiting(1, 502, 10, "n1"))
@@ -143,7 +143,7 @@ class ForecastSuite extends FunSuite:
     assertEquals(asked.position(waiting(1, 503, 10)), None)
     assertEquals(asked.made, 1)
 
-  test("the longest of the last five counts"):
+  test("the longest of the last five durations counts"):
     val key = one.request.definition
     def after(seconds: Int*) =
       val known =

@@ -7,7 +7,7 @@ import scala.concurrent.duration.DurationInt
 class GangSchedulerSuite extends SchedulerFixture:
   import GangScheduler.{Awaited, Submitted}
 
-  test("one pack: inserted as starting, started by itself, two writes in all"):
+  test("a single pack is inserted as starting, starts by itself, and takes two more writes"):
     val world = World()
     val a = world.invoker("a", 4)
     val flare = world.submit(Samples.request(3))
@@ -27,7 +27,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     kit.createTestProbe[Any]().awaitAssert:
       assertEquals(world.await(flare.id).receiveMessage(), Awaited.NotActive)
 
-  test("several packs start together, with everybody's endpoint and one secret"):
+  test("several packs start together, with all endpoints and one secret"):
     val world = World()
     val (a, b) = (world.invoker("a", 3), world.invoker("b", 2))
     val flare = world.submit(Samples.request(5))
@@ -48,7 +48,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     b.succeed(second)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a part of a sequence waits for invokers that come, in place of being refused"):
+  test("a part of a sequence waits for invokers instead of being refused"):
     val world = World()
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, true, None, false, None)
     assertEquals(world.submitted(Samples.request(1)), Submitted.Refused(Refusal.NoInvokers))
@@ -59,7 +59,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.succeed(a.prepared())
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("two flares at once on a nearly full cluster: one starts, the other waits whole"):
+  test("of two flares on a nearly full cluster one starts, and the other waits as a whole"):
     val world = World()
     val (a, b) = (world.invoker("a", 4), world.invoker("b", 4))
     val one = world.submit(Samples.request(6))
@@ -79,7 +79,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     world.eventuallyFree("a" -> 4, "b" -> 4)
 
-  test("slots come back as workers end, once, and another flare starts on them"):
+  test("slots come back once as workers end, and another flare starts on them"):
     val world = World()
     val a = world.invoker("a", 4)
     val one = world.submit(Samples.request(4))
@@ -96,11 +96,11 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.needs(uneven, 2)
     a.succeed(uneven)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
-    assertEquals(world.free(), Map("a" -> 1), "what was told late changed nothing")
+    assertEquals(world.free(), Map("a" -> 1), "the late report changed nothing")
     a.succeed(next)
     world.eventuallyFree("a" -> 4)
 
-  test("a queued flare knows its position and when it may start"):
+  test("a queued flare reports its position and its estimated start"):
     val world = World()
     val a = world.invoker("a", 4)
     def estimate(id: FlareId) =
@@ -120,10 +120,10 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(
       estimate(three.id),
       Some(QueueEstimate(1, Right(Timestamp.ofMicros(world.clock.get) + 3.seconds))),
-      "as the first took"
+      "as long as the first one took"
     )
 
-  test("an overloaded invoker gets nothing until it is better"):
+  test("an overloaded invoker gets nothing until its load drops"):
     val world = World()
     val a = world.invoker("a", 4)
     def load(cpu: Double) =
@@ -135,7 +135,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     load(0.5)
     a.succeed(a.prepared())
 
-  test("many flares at once never oversubscribe, and all run"):
+  test("many flares at once never oversubscribe the slots, and all run"):
     val world = World(settings = Samples.settings.copy(queueLimit = 1000, namespaceQueueLimit = 1000))
     val a = world.invoker("a", 8)
     val ends = (1 to 40).map(i => world.await(world.submit(Samples.request(i % 8 + 1, s"n${i % 3}")).id))
@@ -143,7 +143,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     var open = Vector.empty[Prepared]
     while done < 40 do
       open :+= a.prepared()
-      // one that holds the slots the next needs must end first
+      // a flare that holds the slots the next one needs must end first
       while open.nonEmpty && (open.map(_.assignment.size).sum + 8 > 8 || done + open.length == 40) do
         a.succeed(open.head)
         assert(open.map(_.assignment.size).sum <= 8)
@@ -152,7 +152,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
     world.eventuallyFree("a" -> 8)
 
-  test("a namespace with a long queue does not hold up another"):
+  test("a namespace with a long queue does not delay another"):
     val world = World()
     val a = world.invoker("a", 4)
     val running = world.submit(Samples.request(4, "A"))
@@ -165,7 +165,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     }.take(6).toVector
     assertEquals(order.take(3), Vector(running.id, other.id, queued.head.id), "A has had its turn")
 
-  test("refused at once: no invokers, too large, over the limit, an impossible granularity, a full queue"):
+  test("no invokers, an oversized flare, a bad granularity, a limit and a full queue refuse immediately"):
     val world = World(settings = Samples.settings.copy(queueLimit = 2, namespaceQueueLimit = 1))
     def refusal(request: burst.controller.flare.FlareRequest, limit: Int = 100) =
       world.submitted(request, limit) match
@@ -182,7 +182,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(refusal(Samples.request(1, "x")), Refusal.QueueFull(1))
     world.submit(Samples.request(1, "y"))
     assertEquals(refusal(Samples.request(1, "z")), Refusal.QueueFull(2))
-    assertEquals(world.store.writes.count(_.startsWith("insert")), 3, "what is refused changes nothing")
+    assertEquals(world.store.writes.count(_.startsWith("insert")), 3, "refused flares change nothing")
 
   test("a namespace's running flares stay within its slots"):
     val world = World()
@@ -194,7 +194,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.succeed(first)
     a.prepared()
 
-  test("large inputs are read from the store for the packs, and those of a second flare wait for the memory"):
+  test("large inputs are read from the store, and those of a second flare wait for memory"):
     val world = World()
     val a = world.invoker("a", 4)
     val large = burst.protocol.JsonText("\"" + "x" * (700 << 10) + "\"")
@@ -207,7 +207,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.ready(first)
     assertEquals(a.prepared().assignment.inputs, request.inputs)
 
-  test("a heartbeat introduces an invoker to a scheduler that does not know it, and tells its size"):
+  test("a heartbeat introduces an unknown invoker to the scheduler, and reports its size"):
     val world = World()
     val a = world.invoker("a", 2)
     val b = ScriptedInvoker("b", kit.createTestProbe())
@@ -217,7 +217,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     world.submit(Samples.request(3))
     b.prepared()
 
-  test("stopping ends the packs"):
+  test("stopping the scheduler ends the packs"):
     val world = World()
     val a = world.invoker("a", 2)
     world.submit(Samples.request(2))

@@ -9,7 +9,7 @@ import FlareEffect.*
 import FlareLifecycle.Stage
 import scala.concurrent.duration.DurationInt
 
-/** A group's life where it differs from a flare's. */
+/** How a group's life differs from a flare's. */
 class GroupLifecycleSuite extends FunSuite:
   private val request = Samples.request(4).copy(group = Some(GroupRole.Holder(7.seconds)))
   private val group: Flare = AdmissionControl.accept(request, Timestamp.Epoch)
@@ -34,14 +34,14 @@ class GroupLifecycleSuite extends FunSuite:
     report(1, PackEvent.Ready(None, Timestamp.Epoch))
   )
 
-  test("it is open when its packs are up, runs nothing, and has no deadline of its own"):
+  test("a group is open when its packs are up, runs nothing, and has no deadline of its own"):
     val step = after(open*)
     assertEquals(step.state.stage, Stage.Running)
     assertEquals(step.effects.count(_ == Open), 1)
     assert(!step.effects.exists(_.isInstanceOf[Start]))
     assert(!step.effects.contains(SetTimer(FlareTimer.Deadline)))
 
-  test("idle for too long it ends as timed out; closed it ends as cancelled"):
+  test("an idle group ends as timed out, and a closed one as cancelled"):
     for
       (event, state, words) <- Seq(
         (
@@ -62,7 +62,7 @@ class GroupLifecycleSuite extends FunSuite:
       assertEquals(ended.state.record.state, state)
       assert(!ended.effects.exists(_.isInstanceOf[StoreResults]), "its workers never ran")
 
-  test("the first of its packs that ends ends it, with that pack's reason"):
+  test("the first pack to end ends its group, for the same reason"):
     val panic = Failure(FailureKind.Panic, "oh", worker = Some(3), pack = Some(1))
     val step =
       after(open :+ report(1, PackEvent.PackEnded(reusable = false, Some(panic), Timestamp.ofMicros(5)))*)

@@ -5,7 +5,7 @@ import burst.protocol.*
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Groups as the scheduler and invokers played by hand see them. */
+/** Groups as seen by the scheduler and by scripted invokers. */
 class GroupSchedulingSuite extends SchedulerFixture:
   import GangScheduler.Submitted
 
@@ -16,7 +16,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     case other => fail(s"not accepted: $other")
   private def member(of: Flare) = of.request.copy(group = Some(GroupRole.Member(of.id)))
 
-  /** A group of one pack, and that pack. */
+  /** A group of one pack, with that pack. */
   private final class Open(val world: World, idle: FiniteDuration = 1.minute):
     val a: ScriptedInvoker = world.invoker("a", 4)
     val group: Flare = world.submit(holder(3, idle))
@@ -34,7 +34,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
         )
       )
 
-  test("flares run one after the other on the group's pack and slots"):
+  test("flares run one after another on the group's pack and slots"):
     val open = Open(World())
     import open.*
     assertEquals(pack.assignment.group, Some(GroupRole.Holder(1.minute)))
@@ -60,7 +60,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     world.eventuallyFree("a" -> 4)
     assertEquals(world.store.results(group.id, 0, Int.MaxValue), Vector.empty)
 
-  test("flares that came before the group was open wait for it"):
+  test("flares that arrive before the group is open wait for it"):
     val world = World()
     val a = world.invoker("a", 4)
     val flare = world.submit(Samples.request(4))
@@ -79,7 +79,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assert(flare.id != one.id)
 
-  test("a flare that fails takes its pack along, and with it the group and who waits"):
+  test("a failed flare ends its pack, and with it the group and the waiting flares"):
     val open = Open(World())
     import open.*
     val (one, two) = (flare(), flare())
@@ -93,13 +93,13 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(ends(0)).state, FlareState.Failed)
     val ended = world.ended(end)
     assertEquals((ended.state, ended.error.map(_.kind)), (FlareState.Failed, Some(FailureKind.Panic)))
-    // who waits may have been given its turn just before: then the invoker says that the pack is gone
+    // the second flare may just have had its turn: then the invoker reports that the pack is gone
     val waited = ends(1)
     world.eventuallyFree("a" -> 4)
     Future(a.prepared())(using ExecutionContext.global).foreach(a.end)(using ExecutionContext.global)
     assertEquals(world.ended(waited).state, FlareState.Failed)
 
-  test("idle for too long after its last flare, a group ends and says so"):
+  test("a group that is idle for too long after its last flare times out"):
     val open = Open(World(), idle = 5.seconds)
     import open.*
     val one = flare()
@@ -118,7 +118,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.TimedOut)
     world.eventuallyFree("a" -> 4)
 
-  test("closed while a flare runs: the flare is cancelled, then the group"):
+  test("closing a group while a flare runs cancels first the flare, then the group"):
     val open = Open(World())
     import open.*
     val one = flare()
@@ -136,7 +136,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Cancelled)
     world.eventuallyFree("a" -> 4)
 
-  test("an open group's slots count against its namespace's limit, its flares' do not again"):
+  test("an open group's slots count against its namespace's limit; those of its flares do not count again"):
     val world = World()
     val a = world.invoker("a", 8)
     def ask(request: FlareRequest) = world.submitted(request, slotLimit = 4)
@@ -159,7 +159,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     a.report(pack, PackEvent.PackEnded(reusable = false, None, Timestamp.ofMicros(4)))
     assertEquals(Set(a.prepared().assignment.size, a.prepared().assignment.size), Set(2))
 
-  test("the loss of an invoker ends the group and the flare that runs on it"):
+  test("losing an invoker ends the group and the flare that runs on it"):
     val open = Open(World())
     import open.*
     val one = flare()
@@ -172,7 +172,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
       assertEquals(world.submitted(member(group)), Submitted.Refused(Refusal.GroupEnded(group.id)))
     }
 
-  test("a restart closes groups, and ends flares that waited for them, with the reason"):
+  test("a restart closes groups and ends flares that waited for them, with the reason"):
     val store = MemoryFlareStore()
     val open = Open(World(store))
     val (one, two) = (open.flare(), open.flare())

@@ -14,14 +14,14 @@ class InDoubtInsertsSuite extends SchedulerFixture:
   private val keyless = Samples.request(1)
   private val keyed = keyless.copy(submission = Some(Submission("key", "digest")))
 
-  /** Does what it is given at once, or when a test has it done. */
+  /** Runs its work immediately, or keeps it until the test runs it. */
   private final class Held extends ExecutionContext:
     @volatile var holds = false
     val waiting = ConcurrentLinkedQueue[Runnable]()
     def execute(work: Runnable): Unit = if holds then waiting.add(work) else work.run()
     def reportFailure(cause: Throwable): Unit = ()
 
-  /** A world whose store has a flare of which nobody knows that. */
+  /** A world whose store has a flare that nobody knows to be stored. */
   private def inDoubt(
       request: FlareRequest,
       blocking: ExecutionContext = ExecutionContext.parasitic
@@ -58,7 +58,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
       world.pass(20.seconds)
       check
 
-  test("a flare that is stored though its insert failed runs where its submitter has a key"):
+  test("a flare that is stored although its insert failed runs if its submitter has a key"):
     val (world, a, id) = inDoubt(keyed)
     a.hearsNothing()
     passes(world)(assertEquals(world.free(), Map("a" -> 0)))
@@ -68,7 +68,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("one that nobody can ask for is cancelled"):
+  test("a flare that nobody can ask for is cancelled"):
     val (world, a, id) = inDoubt(keyless)
     def now: Flare = world.store.find(id).get
     passes(world)(assertEquals(now.state, FlareState.Cancelled))
@@ -76,13 +76,13 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     a.hearsNothing()
     world.eventuallyFree("a" -> 1)
 
-  test("so is one whose namespace was revoked meanwhile"):
+  test("a flare whose namespace has since been revoked is cancelled"):
     val (world, a, id) = inDoubt(keyed)
     world.ask(GangScheduler.EndNamespace(keyed.definition.namespace, _)).receiveMessage()
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     a.hearsNothing()
 
-  test("it is stored that one waits which has to"):
+  test("a flare that has to wait is stored as waiting"):
     val (world, a, id) = inDoubt(keyed)
     val other = world.submit(keyless)
     val pack = a.prepared()
@@ -95,14 +95,14 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     a.succeed(a.prepared())
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("one that is cancelled meanwhile does not run"):
+  test("a flare that is cancelled while in doubt does not run"):
     val (world, a, id) = inDoubt(keyed)
     assertEquals(world.cancel(id), CancelOutcome.Accepted)
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     assertEquals(world.cancel(id), CancelOutcome.NotFound)
     a.hearsNothing()
 
-  test("one is cancelled from the moment that its submitter is told of the failure"):
+  test("a flare can be cancelled as soon as its submitter has received the failure"):
     val world = World()
     world.invoker("a", 1)
     world.store.breaksAfterInsert = true
@@ -111,7 +111,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
       notTaken(world, id, keyless.copy(submission = Some(Submission(s"$key", "digest"))))
       assertEquals(world.cancel(id), CancelOutcome.Accepted)
 
-  test("one that is cancelled while its insert fails does not run, whoever has its key"):
+  test("a flare that is cancelled while its insert fails does not run, even with a key"):
     val (held, world, a, id) = beingStored(keyed)
     world.store.breaksAfterInsert = true
     val outcome = world.ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.User, _))
@@ -123,7 +123,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     a.hearsNothing()
 
-  test("one that is cancelled before it is stored does not run either"):
+  test("a flare that is cancelled before it is stored does not run"):
     val (held, world, a, id) = beingStored(keyless)
     world.ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.StoreFailure, _))
     world.free()
@@ -132,7 +132,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
     a.hearsNothing()
 
-  test("one that is submitted again meanwhile is its submitter's"):
+  test("a flare that is submitted again while in doubt belongs to its submitter"):
     val (world, a, id) = inDoubt(keyless)
     world.store.fails = _ == "insert"
     for _ <- 1 to 3 do
@@ -140,7 +140,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
       notTaken(world, id)
     world.pass(2.minutes)
     assertEquals(world.store.find(id).map(_.state), Some(FlareState.Starting))
-    // What has arrived is no obstacle.
+    // The record that is already stored does not get in the way.
     world.store.fails = _ => false
     val again = world.ask[Submitted](Submit(keyless, 100, _, Some(id)))
     val pack = a.prepared()
@@ -149,7 +149,7 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("an answer of before a further try counts for nothing"):
+  test("an answer from before another try is ignored"):
     val held = Held()
     val (world, _, id) = inDoubt(keyless, held)
     world.pass(179.seconds)
@@ -166,21 +166,21 @@ class InDoubtInsertsSuite extends SchedulerFixture:
     assertEquals(world.store.find(id).map(_.state), Some(FlareState.Starting))
     passes(world)(assertEquals(world.store.find(id).map(_.state), Some(FlareState.Cancelled)))
 
-  test("the database is asked until it answers, and once more when all it was at has ended"):
+  test("the database is asked until it answers, and once more when all its work has ended"):
     val world = World()
     world.invoker("a", 1)
     val late = AdmissionControl.accept(keyless, Timestamp.ofMicros(5))
     world.store.fails = _ => true
     notTaken(world, late.id)
     for _ <- 1 to 20 do world.pass(10.seconds)
-    // Nobody looks between the two.
+    // No check runs between these two.
     world.free()
     world.store.fails = _ => false
-    // It arrives as the server comes to it.
+    // The insert arrives once the server gets to it.
     world.store.insert(late)
     passes(world)(assertEquals(world.store.find(late.id).map(_.state), Some(FlareState.Cancelled)))
 
-  test("what the database has answered is not looked for"):
+  test("an insert that the database has answered is not looked up"):
     for refuse <- Vector[MemoryFlareStore => Unit](_.withoutPackage = true, _.superseded = true) do
       val world = World()
       world.invoker("a", 1)

@@ -17,11 +17,11 @@ class InlineResultsSuite extends munit.FunSuite:
     results.foreach(result => told.add(Vector(result)))
     told.of(ends)
 
-  test("all are told, each as it was last, in their order"):
+  test("all results are returned in the workers' order, each as last reported"):
     assertEquals(told(2, succeeded)(result(1), result(0), result(1, "2")), Vector(result(0), result(1, "2")))
     assertEquals(told(2, failure)(result(1), failed(0)), Vector(failed(0), result(1)))
 
-  test("or none: where one is missing, or the flare ended otherwise than they did"):
+  test("no results are returned if one is missing or does not match the flare's end"):
     assertEquals(told(2, succeeded)(result(1)), Vector.empty)
     assertEquals(told(2, failure)(result(0), result(1)), Vector.empty)
     assertEquals(told(2, succeeded)(failed(0), result(1)), Vector.empty)
@@ -30,7 +30,7 @@ class InlineResultsSuite extends munit.FunSuite:
     again.clear()
     assertEquals(again.of(succeeded), Vector.empty)
 
-  test("no more is held than an output inline may have, however many there are"):
+  test("results are kept only up to the limit of an inline output, and only for few workers"):
     val half = "7" * (Output.MostInline / 2)
     assertEquals(told(2, succeeded)(result(0, half), result(1, half)).size, 2)
     assertEquals(told(2, succeeded)(result(0, half), result(1, half + "7")), Vector.empty)

@@ -20,7 +20,7 @@ import burst.controller.store.{
 import burst.protocol.{FlareId, Inputs, PackageId, Timestamp}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** A store in memory that keeps what was written in order, and fails when told to. */
+/** A store in memory that keeps writes in order, and fails on demand. */
 final class MemoryFlareStore extends FlareStore:
   private var flares = Map.empty[FlareId, Flare]
   private var outputs = Map.empty[FlareId, Vector[WorkerResult]]
@@ -31,32 +31,32 @@ final class MemoryFlareStore extends FlareStore:
   /** Decides by the name of the call whether it fails. */
   @volatile var fails: String => Boolean = _ => false
 
-  /** What comes before a record is read. */
+  /** Runs before a record is read. */
   @volatile var beforeFind: () => Unit = () => ()
 
-  /** Whether logs find room, and the blobs that held parts of them. */
+  /** Whether the store has room for logs; below, the blobs that hold parts of them. */
   @volatile var logRoom = true
   @volatile var besides: Vector[BlobName] = Vector.empty
 
-  /** Whether a new flare is stored, and then its connection breaks. */
+  /** Whether the connection breaks after a new flare was stored. */
   @volatile var breaksAfterInsert = false
 
-  /** Another store has taken all flares over. */
+  /** Whether another store has taken over all flares. */
   @volatile var taken = false
 
-  /** Another store takes what is new. */
+  /** Whether another store takes the new flares. */
   @volatile var superseded = false
 
-  /** The package of every flare is gone. */
+  /** Whether the package of every flare was removed. */
   @volatile var withoutPackage = false
 
   /** The writes so far, in order: inserted and updated states, and what was added. */
   def writes: Vector[String] = synchronized(written)
 
-  /** The inputs of every flare are gone. */
+  /** Whether the inputs of every flare were removed. */
   @volatile var withoutInputs = false
 
-  /** The flares of which changes were refused so far. */
+  /** The flares whose changes were refused so far. */
   @volatile var refused = Set.empty[FlareId]
 
   private def write(operation: String, note: String)(change: => Unit): Unit = synchronized {
@@ -115,7 +115,7 @@ final class MemoryFlareStore extends FlareStore:
   private def replace(flare: Flare): Unit = write("update", s"update ${flare.state}") {
     require(flares.contains(flare.id), "updated before it was inserted")
     require(!flares(flare.id).state.isFinal, "updated after its end")
-    // What was put in stays.
+    // The inputs stay as they were inserted.
     val request = flare.request.copy(inputs = flares(flare.id).request.inputs)
     flares = flares.updated(flare.id, flare.copy(request = request))
   }

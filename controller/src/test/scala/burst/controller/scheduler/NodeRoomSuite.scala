@@ -8,7 +8,7 @@ import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
 import scala.concurrent.duration.Duration
 
-/** The books of an invoker whose slots are those of several nodes. */
+/** Bookkeeping for an invoker whose slots belong to several nodes. */
 class NodeRoomSuite extends ScalaCheckSuite:
   private val a = InvokerId("a")
   private val round =
@@ -32,7 +32,7 @@ class NodeRoomSuite extends ScalaCheckSuite:
       after <- cluster.reserve(AttemptId(FlareId.random(), 1), "t", plan, Samples.walltime, memory)
     yield (after, plan)
 
-  test("a pack lies whole on a node: eight workers on two nodes of four are two packs, and never one"):
+  test("a pack lies whole on a node: eight workers on two nodes of four are two packs, never one"):
     val cluster = up(room("x" -> 4, "y" -> 4))
     val (after, plan) = place(cluster, 8).get
     assertEquals(nodes(plan), Vector("x" -> 4, "y" -> 4))
@@ -40,7 +40,7 @@ class NodeRoomSuite extends ScalaCheckSuite:
     val whole = Samples.request(8, granularity = Some(8), packing = Packing.Homogeneous)
     assertEquals(round.place(cluster.view, whole), Left(NoPlacement.Never(8, 0, 4, 8)))
 
-  test("what is held of one node is free on no other"):
+  test("slots held on one node are not free on another"):
     val (after, plan) = place(up(room("x" -> 4, "y" -> 4)), 3).get
     assertEquals(after.machines(a).free, 5)
     assertEquals(place(after, 5).map((_, plan) => nodes(plan)), Some(Vector("y" -> 4, "x" -> 1)))
@@ -48,16 +48,16 @@ class NodeRoomSuite extends ScalaCheckSuite:
     assertEquals(back.machines(a), up(room("x" -> 4, "y" -> 4)).machines(a))
     assertEquals(plan.packs.length, 1)
 
-  test("a cluster that shrinks below what is held offers nothing there, and what runs goes on"):
+  test("a cluster that shrinks below what is held offers nothing there, and running packs continue"):
     val (held, _) = place(up(room("x" -> 4, "y" -> 4)), 8).get
     val shrunk = up(room("x" -> 1, "y" -> 6), held)
-    assertEquals(shrunk.machines(a).free, 2, "of y, whatever is lacking on x")
+    assertEquals(shrunk.machines(a).free, 2, "those of y, despite the deficit on x")
     assertEquals(up(room("y" -> 4), held).machines(a).free, 0)
     val over = shrunk.releaseAll(held.holdings.keys.head)
     assertEquals(over.machines(a).free, 7)
     assertEquals(over.machines(a).lent, Map.empty[String, Taken])
 
-  test("workers of more memory than a slot stands for find room for fewer"):
+  test("fewer workers fit if each needs more memory than a slot provides"):
     val cluster = up(roomOf(1000, "x" -> 8, "y" -> 8))
     assertEquals(place(cluster, 5, memory = 936), None)
     val (after, plan) = place(cluster, 2, memory = 936).get
@@ -65,7 +65,7 @@ class NodeRoomSuite extends ScalaCheckSuite:
     assertEquals(place(after, 1), None, "their memory is used up")
     assertEquals(after.view.machines.map(_.free), Vector(7, 7))
 
-  test("a pack keeps its memory until it has ended, whatever its workers have given back"):
+  test("a pack keeps its memory until it ends, even when its workers have returned their slots"):
     val (after, plan) = place(up(roomOf(1000, "x" -> 8)), 3, memory = 250).get
     val held = after.holdings.keys.head
     val partly = after.shrink(held, Vector(0 -> 1))
@@ -75,7 +75,7 @@ class NodeRoomSuite extends ScalaCheckSuite:
     assertEquals(plan.packs.length, 1)
 
   test(
-    "what another scheduler had placed is booked where it lies, also before the invoker says what there is"
+    "packs of an earlier scheduler are booked on their nodes, even before the invoker reports its room"
   ):
     val plan = Plan.ofShares(Vector(Share(a, 3, 0, Some("x"))), 3)
     val adopted = ClusterState.empty.adopt(AttemptId(FlareId.random(), 1), "t", plan, Samples.walltime, 64)

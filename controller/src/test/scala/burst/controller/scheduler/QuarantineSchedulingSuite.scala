@@ -4,7 +4,7 @@ import burst.controller.flare.{Flare, FlareState}
 import burst.protocol.Operation
 import scala.concurrent.duration.DurationInt
 
-/** What the scheduler makes of machines on which starts fail. */
+/** How the scheduler treats machines on which starts fail. */
 class QuarantineSchedulingSuite extends SchedulerFixture:
   private def views(world: World) =
     world.ask[GangScheduler.InvokerList](GangScheduler.ListInvokers(_)).receiveMessage().invokers
@@ -12,7 +12,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
   private def avoided(world: World): Vector[(String, Option[String])] =
     views(world).filter(_.quarantine.isDefined).map(v => (v.status.id.value, v.quarantine.map(_.reason)))
 
-  /** A flare that fails to start on this machine. */
+  /** Runs a flare that fails to start on this invoker. */
   private def failedOn(world: World, invoker: ScriptedInvoker, size: Int = 2): Flare =
     val flare = world.submit(Samples.request(size))
     val end = world.await(flare.id)
@@ -26,7 +26,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     invoker.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("an invoker on which every start fails, and where all would go, does not draw the flares"):
+  test("an invoker on which every start fails does not attract all the flares"):
     val world = World()
     val (bad, good) = (world.invoker("a", 6), world.invoker("b", 8))
     assertEquals(failedOn(world, bad).state, FlareState.Failed)
@@ -34,7 +34,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     for _ <- 1 to 11 do runsOn(world, good)
     bad.hearsNothing()
 
-  test("after a while one flare is its trial; it is avoided for twice as long, or trusted again"):
+  test("after a while one flare is its trial; it is then avoided twice as long, or trusted again"):
     val world = World()
     val (bad, good) = (world.invoker("a", 6), world.invoker("b", 8))
     failedOn(world, bad)
@@ -54,7 +54,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     assertEquals(avoided(world), Vector.empty)
     runsOn(world, bad)
 
-  test("a trial of which nothing is learned is over with its flare"):
+  test("a trial that shows nothing is over with its flare"):
     val world = World()
     val (bad, good) = (world.invoker("a", 6), world.invoker("b", 8))
     failedOn(world, bad)
@@ -69,7 +69,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     world.eventuallyFree("a" -> 6, "b" -> 8)
     runsOn(world, bad)
 
-  test("what fits nowhere else is placed there all the same, and what only has to wait, waits"):
+  test("what fits nowhere else is placed on an avoided invoker, and what can wait elsewhere waits"):
     val world = World()
     val (bad, good) = (world.invoker("a", 8), world.invoker("b", 4))
     failedOn(world, bad, size = 8)
@@ -91,7 +91,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     runsOn(world, only)
     assertEquals(avoided(world), Vector.empty)
 
-  test("a bad package fails wherever it is started, and nobody is avoided for it"):
+  test("a bad package fails on any invoker, and none is avoided for it"):
     val world = World()
     val (a, b) = (world.invoker("a", 8), world.invoker("b", 8))
     for _ <- 1 to 3 do
@@ -103,7 +103,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
       b.hears()
     assertEquals(avoided(world), Vector.empty)
 
-  test("a further attempt is made elsewhere, and shows whose fault it was"):
+  test("a retry runs on another invoker, and shows which one was at fault"):
     val world = World()
     val (bad, good) = (world.invoker("a", 6), world.invoker("b", 8))
     val end = world.await(world.submit(Samples.request(2, retries = 1)).id)
@@ -115,7 +115,7 @@ class QuarantineSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assertEquals(avoided(world).map(_(0)), Vector("a"))
 
-  test("an invoker that was started anew is trusted"):
+  test("an invoker that was restarted is trusted"):
     val world = World()
     val bad = world.invoker("a", 6)
     world.invoker("b", 8)

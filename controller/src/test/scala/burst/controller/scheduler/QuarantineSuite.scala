@@ -21,7 +21,7 @@ class QuarantineSuite extends FunSuite:
   private val full = failure(Operation.Fetch)
   private val broken = failure(Operation.Init)
 
-  /** What is told of a machine at a second; `trusted` is what comes of it at that moment. */
+  /** The quarantine after outcomes reported at the given seconds. */
   private def after(steps: (Int, StartOutcome)*): Quarantine =
     steps.foldLeft(Quarantine.empty(1.second, 8.seconds)) { case (so, (at, outcome)) =>
       so.heard(attempt, one, Vector(outcome), seconds(at))
@@ -58,10 +58,10 @@ class QuarantineSuite extends FunSuite:
       ("what is nobody's fault", Vector(0 -> Fresh(b), 1 -> NotUp(a, failure("start"))), None)
     )
   do
-    test(s"until when a machine is avoided: $name"):
+    test(s"how long a machine is avoided: $name"):
       assertEquals(after(steps*).suspicion(a).map(_.until), until.map(seconds))
 
-  test("programs of two namespaces that do not come up are the machine's fault, those of one are not"):
+  test("start failures of two namespaces' programs are the machine's fault, those of one are not"):
     val guests =
       after(0 -> NotUp(a, broken)).heard(attempt, two, Vector(NotUp(a, broken)), MonotonicTime.ofMicros(1))
     assertEquals(guests.suspicion(a), None)
@@ -76,7 +76,7 @@ class QuarantineSuite extends FunSuite:
       ).heard(attempt, foreign, Vector(NotUp(a, broken)), MonotonicTime.ofMicros(3))
     assertEquals(between.suspicion(a), None)
 
-  test("a flare whose packs come up on one machine and not on another tells both"):
+  test("a flare whose packs come up on one machine and not on another informs about both"):
     val told =
       Quarantine.empty(
         1.second,
@@ -84,12 +84,12 @@ class QuarantineSuite extends FunSuite:
       ).heard(attempt, one, Vector(NotUp(a, broken), Fresh(b)), MonotonicTime.ofMicros(0))
     assertEquals((told.suspicion(a).isDefined, told.suspicion(b)), (true, None))
 
-  test("one flare at a time is its trial"):
+  test("only one flare at a time is a machine's trial"):
     val avoided = after(0 -> NotUp(a, full))
     assertEquals(avoided.trust(a, seconds(1) - 1.micro), Trust.Avoided)
     assertEquals(avoided.trust(a, seconds(1)), Trust.OnTrial)
     val tried = avoided.placed(attempt, Vector(a, b), seconds(1))
-    assertEquals(tried.trust(a, seconds(5)), Trust.Avoided, "until it is known what became of it")
+    assertEquals(tried.trust(a, seconds(5)), Trust.Avoided, "until its outcome is known")
     assertEquals(tried.undecided(AttemptId(attempt.flare, 2)).trust(a, seconds(5)), Trust.Avoided)
     assertEquals(tried.undecided(attempt).trust(a, seconds(5)), Trust.OnTrial)
     assertEquals(
@@ -104,5 +104,5 @@ class QuarantineSuite extends FunSuite:
     assertEquals(again.trust(a, seconds(4) - 1.micro), Trust.Avoided)
     assertEquals(again.trust(a, seconds(4)), Trust.OnTrial)
 
-  test("a machine that was started anew is trusted"):
+  test("a machine that was restarted is trusted"):
     assertEquals(after(0 -> NotUp(a, full)).forget(a).trust(a, MonotonicTime.Zero), Trust.Trusted)

@@ -32,7 +32,7 @@ class RecoverySuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
   for state <- Vector(FlareState.Placing, FlareState.Starting, FlareState.Running) do
-    test(s"a flare that was ${state.toString.toLowerCase} is reported failed; results there are stay"):
+    test(s"a flare that was ${state.toString.toLowerCase} is reported as failed and keeps its results"):
       val flare = flareIn(state)
       val store = storeOf(flare)
       store.addResults(flare.id, Vector(WorkerResult(0, Some(Samples.output("true")), None)))
@@ -46,7 +46,7 @@ class RecoverySuite extends SchedulerFixture:
       assertEquals(ended.workers.map(_.state), Vector(WorkerState.Succeeded, WorkerState.Failed))
       assertEquals(world.errors(flare.id), Vector((0, None), (1, Some(FailureKind.ControllerRestarted))))
 
-  test("what such a flare left is ended and cleaned once its invoker is there"):
+  test("packs left by such a flare are ended and cleaned once their invoker is back"):
     val flare = flareIn(FlareState.Running, backend = "redis")
     val world = World(storeOf(flare))
     val a = world.invoker("a", 2)
@@ -55,7 +55,7 @@ class RecoverySuite extends SchedulerFixture:
     val (clean, _) = a.cleaned()
     assertEquals((clean.flareId, clean.backend.kind), (flare.id, "redis-list"))
 
-  test("a store that does not answer is asked again; requests wait meanwhile"):
+  test("a store that does not answer is asked again, and requests wait for it"):
     val flare = flareIn(FlareState.Queued)
     val store = storeOf(flare)
     store.fails = _ == "unfinished"
@@ -68,7 +68,7 @@ class RecoverySuite extends SchedulerFixture:
     a.succeed(a.prepared())
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a flare whose backend is not configured any more fails and gives its slots back"):
+  test("a flare whose backend is no longer configured fails and gives its slots back"):
     val flare = flareIn(FlareState.Queued, backend = "gone")
     val world = World(storeOf(flare))
     val end = world.await(flare.id)

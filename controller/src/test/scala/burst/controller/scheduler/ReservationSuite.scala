@@ -18,8 +18,7 @@ class ReservationSuite extends ScalaCheckSuite:
     )
   private val ids = Vector("a", "b", "c").map(InvokerId(_))
 
-  /** Three machines, one of them maybe down, drained or too busy, with what runs on them until some moment.
-    */
+  /** Three machines, some possibly down, drained or overloaded, with holdings that last until given times. */
   private val clusters: Gen[ClusterState] =
     for
       slots <- Gen.listOfN(ids.length, Gen.choose(1, 9))
@@ -46,7 +45,7 @@ class ReservationSuite extends ScalaCheckSuite:
       granularity <- Gen.option(Gen.choose(1, 5))
     yield Samples.request(size, granularity = granularity)
 
-  /** One moment after the other. */
+  /** Finds the first start by trying one moment after another. */
   private def first(
       cluster: ClusterState,
       request: FlareRequest
@@ -58,7 +57,7 @@ class ReservationSuite extends ScalaCheckSuite:
         round.place(view, request).toOption.map((moment, view, _))
       .collectFirst { case Some(found) => found }
 
-  property("the moment is the first at which there is room, and what is over then is spare"):
+  property("a reservation is for the first moment with room, and slots left over then are spare"):
     forAll(clusters, requests): (cluster, request) =>
       val found =
         Reservation.earliest(cluster, request.size, request.memory, _.latest, round.place(_, request))

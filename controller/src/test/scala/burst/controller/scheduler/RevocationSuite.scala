@@ -5,7 +5,7 @@ import burst.controller.flare.FlareState
 import burst.protocol.Timestamp
 import scala.concurrent.duration.DurationInt
 
-/** A namespace that is revoked has nothing that goes on, and gets nothing more. */
+/** When a namespace is revoked, its flares end and it gets nothing more. */
 class RevocationSuite extends SchedulerFixture:
   import GangScheduler.{EndNamespace, NamespaceEnded, Submitted}
 
@@ -13,7 +13,7 @@ class RevocationSuite extends SchedulerFixture:
     world.namespaces.gone += namespace
     world.ask[NamespaceEnded.type](EndNamespace(namespace, _)).expectMessage(NamespaceEnded)
 
-  test("what runs and what waits is cancelled, with the reason, and of no other namespace"):
+  test("running and waiting flares of the namespace are cancelled with the reason, and no others"):
     val world = World()
     val a = world.invoker("a", 4)
     val other = world.submit(Samples.request(1, "other"))
@@ -33,7 +33,7 @@ class RevocationSuite extends SchedulerFixture:
     assertEquals(a.prepared().assignment.flareId, behind.id)
     world.await(other.id).expectNoMessage(50.millis)
 
-  test("groups are closed, and what runs on them is cancelled"):
+  test("groups are closed, and the flares on them are cancelled"):
     val world = World()
     val a = world.invoker("a", 4)
     val group =
@@ -50,7 +50,7 @@ class RevocationSuite extends SchedulerFixture:
     a.end(packs)
     assertEquals(world.ended(end).error.map(_.message), Some("the namespace was revoked"))
 
-  test("a flare that was on its way meanwhile is refused, until the namespace has a key again"):
+  test("a flare submitted during the revocation is refused until the namespace has a key again"):
     val world = World()
     world.invoker("a", 4)
     revoke(world, "guest")
@@ -59,7 +59,7 @@ class RevocationSuite extends SchedulerFixture:
     world.scheduler ! GangScheduler.ReopenNamespace("guest")
     assert(world.submitted(Samples.request(1)).isInstanceOf[Submitted.Accepted])
 
-  test("a scheduler that takes over ends what a namespace has that was revoked meanwhile"):
+  test("a new scheduler ends the flares of a namespace that was revoked in the meantime"):
     val store = MemoryFlareStore()
     val queued = AdmissionControl.accept(Samples.request(1), Timestamp.ofMicros(5))
     store.insert(queued)

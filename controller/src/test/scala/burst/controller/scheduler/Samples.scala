@@ -16,7 +16,7 @@ object Samples:
   val apiHost = "https://burst.example.org"
   val packageId: PackageId = PackageId.of(Array[Byte](1, 2, 3))
 
-  /** A directory for what tests keep, gone with the process. */
+  /** A directory for what tests store, removed when the process ends. */
   private lazy val directory: Path =
     val made = Files.createTempDirectory("burst-scheduler")
     Runtime.getRuntime.addShutdownHook(Thread { () =>
@@ -46,7 +46,7 @@ object Samples:
     FlareTerms(granularity, packing, backend, chunkSize = Some(1024), timeout, memory = 64, retries)
   )
 
-  /** A walltime of which nothing is known. */
+  /** A walltime without any prediction. */
   val walltime: Walltime = Walltime(
     request(1).definition,
     since = MonotonicTime.Zero,

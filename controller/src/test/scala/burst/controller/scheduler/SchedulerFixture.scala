@@ -26,11 +26,11 @@ import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** A pack an invoker was asked for. */
+/** A pack that an invoker was asked to prepare. */
 final case class Prepared(assignment: PackAssignment, replyTo: ActorRef[InvokerReport])
 
-/** An invoker a test plays by hand: requests arrive at a probe, where `hearing` sends them there, and reports
-  * go back as told.
+/** An invoker played by the test: its requests arrive at a probe, via `hearing` if given, and the test makes
+  * its reports.
   */
 final class ScriptedInvoker(
     name: String,
@@ -52,12 +52,12 @@ final class ScriptedInvoker(
   def adopted(): (AdoptPack, ActorRef[InvokerReport]) =
     told { case InvokerRequest(adopt: AdoptPack, replyTo) => (adopt, replyTo) }
 
-  /** What two flares have it told, in either order. */
+  /** The messages that two flares cause, in either order. */
   def adoptedAndStored(): ((AdoptPack, ActorRef[InvokerReport]), PackStored) = told:
     case InvokerRequest(adopt: AdoptPack, replyTo) => ((adopt, replyTo), stored())
     case InvokerRequest(stored: PackStored, _) => (adopted(), stored)
 
-  /** What the end of one flare has it told, and the next one on its slots, in either order. */
+  /** The messages caused by the end of one flare and the start of the next on its slots, in either order. */
   def preparedAndStored(): (Prepared, PackStored) = told:
     case InvokerRequest(PreparePack(a), replyTo) => (Prepared(a, replyTo), stored())
     case InvokerRequest(stored: PackStored, _) => (prepared(), stored)
@@ -73,7 +73,7 @@ final class ScriptedInvoker(
     val a = pack.assignment
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
 
-  /** Workers have ended and their slots are free. */
+  /** Reports that workers have ended and that the pack needs only this many slots. */
   def needs(pack: Prepared, slots: Int): Unit =
     val a = pack.assignment
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, None, Vector.empty, Some(slots))
@@ -81,7 +81,7 @@ final class ScriptedInvoker(
   def ready(pack: Prepared): Unit =
     report(pack, PackEvent.Ready(Some(s"${id.value}:${pack.assignment.pack}"), Timestamp.ofMicros(1)))
 
-  /** Runs the whole pack at once: each worker answers its input. */
+  /** Runs the whole pack immediately: each worker returns its input. */
   def succeed(pack: Prepared): Unit =
     val outputs = pack.assignment.inputs match
       case Inputs.Shared(value) => pack.assignment.workers.map(_ => value)
@@ -107,7 +107,7 @@ final class ScriptedInvoker(
       PackEvent.WorkerFailed(worker, Failure(kind, s"worker $worker broke"), Timestamp.ofMicros(2))
     )
 
-  /** The container cannot be made. */
+  /** Reports that the container cannot be created. */
   def notUp(pack: Prepared, operation: String = Operation.Create): Unit =
     val why = Failure(FailureKind.StartFailed, "no room on the disk", operation = Some(operation))
     val a = pack.assignment
@@ -128,7 +128,7 @@ final class ScriptedInvoker(
 
   def end(pack: Prepared): Unit = report(pack, PackEvent.PackEnded(false, None, Timestamp.ofMicros(4)))
 
-/** None but those that were revoked. */
+/** A store that knows only which namespaces were revoked. */
 class Namespaces extends NamespaceStore:
   @volatile var gone = Set.empty[String]
   def revoked(): Set[String] = gone
@@ -149,7 +149,7 @@ class Namespaces extends NamespaceStore:
     ))
   def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty
 
-/** A scheduler upon a store in memory, with time that passes when told to. */
+/** A scheduler with a store in memory, and with time that passes on demand. */
 abstract class SchedulerFixture extends FunSuite:
   override def munitTimeout = 3.minutes
   protected val kit: ActorTestKit = ActorTestKit(
@@ -163,7 +163,7 @@ abstract class SchedulerFixture extends FunSuite:
   final class World(
       val store: MemoryFlareStore = MemoryFlareStore(),
       settings: SchedulerSettings = Samples.settings,
-      // by default writes return before the next message is handled: tests see no order but the actors' own
+      // by default writes return before the next message is handled, so the only order is the actors' own
       blocking: ExecutionContext = ExecutionContext.parasitic,
       revoked: Set[String] = Set.empty,
       inputMemory: FairSemaphore = Samples.inputMemory,
@@ -176,10 +176,10 @@ abstract class SchedulerFixture extends FunSuite:
       spans: SpanSink = SpanSink.Off,
       ownsStore: Boolean = true
   ):
-    /** What has gone by, in microseconds. */
+    /** The elapsed time, in microseconds. */
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
-    /** By how much somebody has set the machine's clock, in microseconds. */
+    /** By how much the machine's clock was set, in microseconds. */
     val set: AtomicLong = AtomicLong(0L)
     private val elapsed: () => MonotonicTime = () => MonotonicTime.ofMicros(clock.get)
     val health: StoreHealth = StoreHealth()
@@ -240,13 +240,12 @@ abstract class SchedulerFixture extends FunSuite:
       val views = ask[GangScheduler.InvokerList](GangScheduler.ListInvokers(_)).receiveMessage().invokers
       views.map(v => v.status.id.value -> v.freeSlots).toMap
 
-    /** Once what is under way has been handled. */
+    /** Waits until pending messages have been handled and these slots are free. */
     def eventuallyFree(slots: (String, Int)*): Unit =
       kit.createTestProbe[Any]().awaitAssert(assertEquals(free(), slots.toMap))
 
-    /** The workers of a flare's only pack end one after the other, and by that it is seen that the flare has
-      * handled all that came before, and what it told itself then. Of `size` slots two are given back each
-      * time.
+    /** Ends the workers of a flare's only pack one by one. The released slots show that the flare has handled
+      * everything before, including its messages to itself. Of `size` slots two are given back each time.
       */
     final class Steps(invoker: ScriptedInvoker, pack: Prepared):
       private var left = pack.assignment.size
@@ -259,7 +258,7 @@ abstract class SchedulerFixture extends FunSuite:
 
     /** Lets time pass for timers and for the clock. */
     def pass(duration: FiniteDuration): Unit =
-      // what is under way is handled first: timers it sets count from before
+      // pending messages are handled first, so that the timers they set count from before
       free()
       clock.addAndGet(duration.toMicros)
       time.timePasses(duration)

@@ -5,7 +5,7 @@ import com.typesafe.config.ConfigFactory
 import munit.FunSuite
 
 class SchedulerSettingsSuite extends FunSuite:
-  test("a granularity that is none is told by its setting"):
+  test("an invalid granularity is reported by its setting"):
     for text <- Vector("dearest", "0") do
       val own = ConfigFactory.parseString(s"burst.scheduler.default-granularity = $text")
       val refused = intercept[SetupException](SchedulerSettings.from(own.withFallback(ConfigFactory.load())))

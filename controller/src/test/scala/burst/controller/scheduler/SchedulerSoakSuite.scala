@@ -21,7 +21,7 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Random
 
 /** Random flares on invokers that fail in every way they can, in real time and on real threads. The seed is
-  * printed; what must hold holds whatever happens: every flare ends once and in the store, with one output or
+  * printed. The invariants hold whatever happens: every flare ends once and in the store, with one output or
   * error per worker, no invoker is ever given more than it has, and all slots come back.
   */
 class SchedulerSoakSuite extends FunSuite:
@@ -56,7 +56,7 @@ class SchedulerSoakSuite extends FunSuite:
 
   private val wrong = AtomicReference(Vector.empty[String])
 
-  /** An invoker whose packs do what chance has them do. */
+  /** An invoker whose packs behave at random. */
   private final class Chaos(id: InvokerId, slots: Int, random: Random):
     private final case class Open(prepare: Prepared, deaf: Boolean)
     private var open = Map.empty[(FlareId, Int), Open]
@@ -78,7 +78,7 @@ class SchedulerSoakSuite extends FunSuite:
         else if chance < 92 then
           tell(prepare, PackEvent.Ready(None, Timestamp.ofMicros(1)))
           end(prepare, None)
-        // the others say nothing until they are told to end, and the deaf not even then
+        // the others report nothing until they are ordered to end, and the deaf not even then
         Behaviors.same
       case InvokerRequest(StartPack(flare, pack, _), _) =>
         open.get((flare, pack)).filterNot(_.deaf).foreach { entry =>
@@ -185,14 +185,14 @@ class SchedulerSoakSuite extends FunSuite:
         }(using ExecutionContext.parasitic)
 
     ids.foreach(bringUp)
-    // hiccups of the store; one that cannot take a flare at all is refused, which is not the point here
+    // hiccups of the store; a store that takes no new flare only refuses it, which this test is not about
     val hiccups = Random(random.nextLong())
     store.fails = operation => operation != "insert" && hiccups.nextInt(100) == 0
     var flares = Vector.empty[Flare]
     for batch <- 1 to 20 do
       val going = Vector.fill(15)(submit())
       if batch % 3 == 0 then replace(ids(random.nextInt(ids.length)))
-      // deaf packs hold their slots for ever: machines are renewed so that there is always room
+      // deaf packs hold their slots for ever: invokers are replaced so that there is always room
       if batch % 2 == 0 then ids.foreach(replace)
       given ExecutionContext = ExecutionContext.parasitic
       val ended = Future.sequence(going)

@@ -20,7 +20,8 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   private val unlimited: String => Int = _ => Int.MaxValue
   private val nothingKnown = WalltimePredictor.empty(grace = Duration.Zero)
 
-  /** Each definition is named after how many seconds its flares are expected to take; all time out at 60 s.
+  /** Walltimes learned from definitions that are named after the seconds their flares take; all time out at
+    * 60 s.
     */
   private val known =
     val definitions = for tenant <- Vector("A", "B", "C", "D"); takes <- 1 to 30 yield (tenant, takes)
@@ -42,12 +43,12 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
 
   private def queueOf(flares: Waiting*) = flares.foldLeft(FlareQueue.empty)(_.enqueue(_))
 
-  /** Of somebody's who is gone some seconds from 0. */
+  /** The walltime of somebody else's flare that ends this many seconds after the start. */
   private def other(until: Int) =
     val end = start + until.seconds
     Walltime(definition("other", "any"), since = start, expected = end, latest = end)
 
-  /** Machine a, some of its slots lent to others until some seconds from 0. */
+  /** Machine a, with some slots held by others until the given seconds after the start. */
   private def cluster(slots: Int, lent: (Int, Int)*) =
     lent.foldLeft(ClusterState.empty.up(a, slots)) { case (state, (taken, until)) =>
       val walltime = other(until)
@@ -59,7 +60,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   private def run(cluster: ClusterState, now: Int, flares: Waiting*): Vector[Waiting] =
     round.run(cluster, queueOf(flares*), start + now.seconds, unlimited, known).placed.map(_.flare)
 
-  /** Serves the queue on a cluster that takes one flare at a time; the tenants in their order. */
+  /** Serves the queue on a cluster that runs one flare at a time; returns the tenants in order. */
   private def order(queue: FlareQueue, slots: Int): Vector[String] =
     Iterator
       .unfold(queue) { rest =>
@@ -71,7 +72,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       }
       .toVector
 
-  test("a flare that passes one that waits for a node's memory leaves that to it"):
+  test("a flare that overtakes one waiting for a node's memory leaves that memory to it"):
     val room = ClusterRoom(Vector(NodeRoom("x", slots = 8, memory = 1000)), packMemory = 64, most = 8)
     val running = Plan.ofShares(Vector(Share(a, 4, 0, Some("x"))), 4)
     val soon = other(5)
@@ -87,7 +88,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     val short = of(100, waiting("D", 2, takes = 4))
     assertEquals(run(cluster, 0, first, large, small, short), Vector(small, short))
 
-  test("a namespace with many flares does not hold up another"):
+  test("a namespace with many flares does not delay another"):
     val flares = Vector.fill(6)(waiting("A", 8)) ++ Vector.fill(2)(waiting("B", 8))
     assertEquals(order(queueOf(flares*), 8).mkString, "ABABAAAA")
 
@@ -95,31 +96,31 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     val flares = Vector.fill(4)(waiting("A", 2)) :+ waiting("B", 8, 1) :+ waiting("B", 8, 2)
     assertEquals(order(queueOf(flares*), 8).mkString, "ABAAAB")
 
-  test("the order shown is the order served"):
+  test("the displayed order is the order of service"):
     val flares = Vector.fill(4)(waiting("A", 2)) :+ waiting("B", 8, 1) :+ waiting("B", 8, 2)
     assertEquals(queueOf(flares*).order.map(_.tenant).mkString, "ABAAAB")
 
-  test("idling earns no credit, asking one at a time loses none"):
+  test("idling earns no credit, and asking one at a time loses none"):
     var queue = queueOf(Vector.fill(4)(waiting("A", 8))*)
     for _ <- 1 to 2 do queue = round.run(cluster(8), queue, start, unlimited, nothingKnown).queue
     queue = Vector.fill(3)(waiting("B", 8)).foldLeft(queue)(_.enqueue(_))
     assertEquals(order(queue, 8).mkString, "BABAB")
 
-  test("the worked example: who is done in time passes, who is not waits"):
+  test("the worked example: flares that end in time overtake, others wait"):
     val large = waiting("A", 8)
     val (quick, slow, short) = (waiting("B", 2, 1, 3), waiting("C", 2, 2), waiting("D", 2, 3, 4))
     assertEquals(run(cluster(8, (4, 5)), 0, large, quick, slow, short), Vector(quick, short))
     assertEquals(run(cluster(10, (4, 5)), 0, large, quick, slow, short), Vector(quick, slow, short))
 
-  test("of what is left over each slot is given once"):
+  test("each spare slot is given to only one flare"):
     val (large, one, two) = (waiting("A", 8), waiting("B", 2, 1), waiting("C", 2, 2))
     assertEquals(run(cluster(10, (4, 5)), 0, large, one, two), Vector(one))
 
-  test("the same holds within a namespace"):
+  test("the same rules apply within a namespace"):
     val (large, quick, slow) = (waiting("A", 8), waiting("A", 2, 1, 3), waiting("A", 2, 2))
     assertEquals(run(cluster(8, (4, 5)), 0, large, quick, slow), Vector(quick))
 
-  test("the machines a waiting flare will take are left alone, others are not"):
+  test("the machines a waiting flare will take are left alone, and others are used"):
     val walltime = other(5)
     val two = ClusterState.empty
       .up(a, 8)
@@ -137,29 +138,29 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       Vector(("B", Vector(b)))
     )
 
-  test("a guess lets pass at first, only a time-out once the flare has waited for long"):
+  test("estimates allow overtaking at first, and only time-outs do once a flare has waited long"):
     val (large, quick) = (waiting("A", 8), waiting("B", 2, 1, 3))
     val sure = waiting("C", 2, 2, timeout = 2)
     assertEquals(run(cluster(8, (4, 14)), 9, large, quick, sure), Vector(quick, sure))
     assertEquals(run(cluster(8, (4, 14)), 10, large, quick, sure), Vector(sure))
     assertEquals(run(cluster(8), 11, large, quick, sure), Vector(large))
 
-  test("slots that ought to be back are taken to come at any moment"):
+  test("slots that are overdue are expected at any moment"):
     val (large, small) = (waiting("A", 8), waiting("B", 2, 1, 1))
     assertEquals(run(cluster(8, (4, 5)), 6, large, small), Vector.empty)
 
-  test("one that is larger than what is up holds up nobody, however long it waits"):
+  test("a flare larger than the running cluster holds up no other, however long it waits"):
     val (large, small) = (waiting("A", 80), waiting("A", 2, 1))
     assertEquals(run(cluster(8), 100, large, small), Vector(small))
 
-  test("a namespace's slot limit holds up only itself"):
+  test("a namespace's slot limit holds up only that namespace"):
     val flares = Vector(waiting("A", 4), waiting("A", 4), waiting("A", 1), waiting("B", 4))
     val outcome =
       round.run(cluster(16), queueOf(flares*), start + 100.seconds, t => if t == "A" then 6 else 16, known)
     assertEquals(outcome.placed.map(_.flare), Vector(flares(0), flares(3)))
 
-  /** A came first and has had nothing yet, others had much since, and then B comes: A's hundreds stand before
-    * it.
+  /** A queue in which 500 flares of A came first and have had nothing, C has had much since, and B comes
+    * last: all of A's flares stand before B's.
     */
   private def behindHundreds(ofA: Int): FlareQueue =
     val (many, served) = (Vector.fill(500)(waiting("A", ofA)), Vector.fill(100)(waiting("C", 1000)))
@@ -171,7 +172,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     val placed = round.run(cluster(16), behindHundreds(1), start, limit, known).placed
     assertEquals(placed.map(_.flare.tenant), Vector("B"))
 
-  test("hundreds of flares that do not fit do not hide another's, and cost a bounded number of looks"):
+  test("hundreds of flares that do not fit do not hide another's, and cost a limited number of tries"):
     var looks = 0
     val all = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))
     val counting = all.transform { (_, policy) =>
@@ -191,7 +192,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     assertEquals(queue.length, 1)
     assertEquals(round.run(cluster(8), queue, start, unlimited, known).placed.map(_.flare), Vector(two))
 
-  /** A flare as a property makes it up: when it comes, for how many workers, how long it says and takes. */
+  /** A generated flare: when it arrives, its workers, the time-out it claims and the time it takes. */
   private final case class Arrival(at: Int, tenant: String, size: Int, timeout: Int, takes: Int)
   private val arrivals: Gen[List[Arrival]] = Gen.listOf(
     for
@@ -203,8 +204,9 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     yield Arrival(at, tenant, size, timeout, takes)
   )
 
-  /** Plays arrivals on two machines second by second until `done`; whatever has a time-out has ended by then.
-    * Asserts at every moment that plans are whole and nothing is oversubscribed. Answers who started when.
+  /** Plays arrivals on two machines, second by second, until `done`; each flare ends after its own time,
+    * which is at most its time-out. Asserts at every moment that plans are whole and nothing is
+    * oversubscribed. Returns when each flare started.
     */
   private def play(flares: Vector[(Waiting, Int)])(done: Map[FlareId, MonotonicTime] => Boolean)
       : Map[FlareId, MonotonicTime] =
@@ -234,7 +236,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       now += 1.second
     starts
 
-  property("every placement is whole, nothing is oversubscribed, and nobody waits for ever"):
+  property("every placement is complete, nothing is oversubscribed, and no flare waits forever"):
     forAll(arrivals) { wanted =>
       val flares = wanted.toVector.map(w =>
         (waiting(w.tenant, w.size, w.at, takes = w.size, timeout = w.timeout), w.takes)
@@ -246,7 +248,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   property("a large flare starts in bounded time under an endless stream of small ones"):
     forAll(Gen.choose(5, 12), Gen.choose(1, 4), Gen.choose(1, 10), Gen.oneOf("A", "B")) {
       (large, small, timeout, tenant) =>
-        // twice what the cluster could serve, for as long as the large one may wait; all use up their time-outs
+        // twice what the cluster can serve while the large flare may wait; all flares use up their time-outs
         val wanted = waiting(tenant, large, 3, takes = 30, timeout = 5)
         val before = if tenant == "A" then 4 * (24 / timeout).max(1) / 8 + 1 else 1
         val bound = 3 + 10 + (before + 3) * timeout

@@ -4,7 +4,7 @@ import burst.controller.flare.FlareState
 import burst.protocol.FailureKind
 import scala.concurrent.duration.DurationInt
 
-/** Somebody sets the machine's clock while flares wait and run: times of day follow it, nothing else does. */
+/** The machine's clock is set while flares wait and run: times of day follow it, and nothing else does. */
 class SetClockSuite extends SchedulerFixture:
   Seq(1.hour, -1.hour).foreach: jump =>
     test(s"a flare begins and ends as if the clock had not been set by $jump"):
@@ -18,19 +18,19 @@ class SetClockSuite extends SchedulerFixture:
       a.succeed(pack)
       assertEquals(world.ended(end).ended, Some(running.created + 2.seconds))
 
-    test(s"a worker past its deadline by its own clock has timed out, also with ours set by $jump"):
+    test(s"a worker past its deadline by its own clock has timed out, even with ours set by $jump"):
       val world = World()
       val a = world.invoker("a", 4)
       val end = world.await(world.submit(Samples.request(3, timeout = 20.seconds)).id)
       val pack = a.prepared()
       world.set.set(jump.toMicros)
-      // the clock goes on and no timer fires: the worker is first to tell
+      // the clock advances and no timer fires: the worker reports first
       world.clock.addAndGet(20.seconds.toMicros)
       a.fail(pack, 0, FailureKind.Timeout)
       a.end(pack)
       assertEquals(world.ended(end).state, FlareState.TimedOut)
 
-    test(s"one that waits starts when it would have, had the clock not been set by $jump"):
+    test(s"a waiting flare starts as if the clock had not been set by $jump"):
       val world = World()
       val a = world.invoker("a", 4)
       val _ = world.submit(Samples.request(3, timeout = 20.seconds))
@@ -42,7 +42,7 @@ class SetClockSuite extends SchedulerFixture:
         .flatMap(_.start.toOption)
       val released = start.getOrElse(fail("no forecast"))
       world.set.set(jump.toMicros)
-      assertEquals(start, Some(released + jump), "by the clock as it is")
+      assertEquals(start, Some(released + jump), "by the clock as it is set now")
       world.pass(1.second)
       a.succeed(a.prepared())
       assertEquals(a.prepared().assignment.timeLeft, Samples.request(4).timeout)

@@ -18,18 +18,18 @@ class SharedPacksSuite extends SchedulerFixture:
 
   private val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 3, None, false, None, false, None)
 
-  /** A call of an action whose containers run three at once. */
+  /** A call of an action whose containers run three calls at once. */
   private val call: FlareRequest =
     val plain = Samples.request(1)
     plain.copy(definition = plain.definition.copy(concurrency = 3), activation = Some(fields))
 
-  /** Whether it is to run in a container that another call was the first in. */
+  /** Whether the pack is to run in a container that another call created. */
   private def isSharer(pack: PackAssignment): Boolean =
     pack.shared.exists(_ != SharedContainer(pack.flareId, pack.attempt))
 
   private def containerOf(flare: Flare) = Some(SharedContainer(flare.id, 1))
 
-  test("calls join a container whose program runs, as many as it takes, and its slot is one"):
+  test("calls join a running container up to its limit, and share its one slot"):
     val world = World()
     val a = world.invoker("a", 1)
     val flares = Vector.fill(5)(world.submit(call))
@@ -40,13 +40,13 @@ class SharedPacksSuite extends SchedulerFixture:
     a.hearsNothing()
     a.ready(first)
     val sharers = Vector(a.prepared(), a.prepared())
-    // each is told by its own flare's actor
+    // each is sent by its own flare's actor
     assertEquals(sharers.map(_.assignment.flareId).toSet, flares.slice(1, 3).map(_.id).toSet)
     assert(sharers.forall(_.assignment.shared == containerOf(flares.head)))
     assert(sharers.forall(sharer => isSharer(sharer.assignment)))
     a.hearsNothing()
     assertEquals(world.free(), Map("a" -> 0))
-    // who made it ends first: the others have its slot
+    // the call that created it ends first: the others keep its slot
     a.succeed(first)
     assertEquals(world.ended(ends.head).state, FlareState.Succeeded)
     val fourth = a.prepared()
@@ -61,11 +61,11 @@ class SharedPacksSuite extends SchedulerFixture:
     a.succeed(fifth)
     ends.drop(4).foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
     world.eventuallyFree("a" -> 1)
-    // nothing is left of it: the next has a container of its own
+    // the container is gone: the next call has one of its own
     val next = world.submit(call)
     assertEquals(a.prepared().assignment.shared, containerOf(next))
 
-  test("an invoker of a release that knows nothing of it is sent no call to a container of another"):
+  test("an invoker of a release without sharing is sent no call for another's container"):
     val world = World()
     val a = world.invoker("a", 1)
     world.scheduler ! GangScheduler.InvokerReported(a.status(1).copy(shares = None), a.ref)
@@ -78,7 +78,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(second.assignment.flareId, flares.last.id)
     assert(!isSharer(second.assignment))
 
-  test("where slots are free until the program runs, calls take those"):
+  test("calls take free slots while no program runs yet"):
     val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 8)
     val flares = Vector.fill(2)(world.submit(call))
@@ -86,7 +86,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(containers.toSet, flares.map(containerOf).toSet)
     world.eventuallyFree("a" -> 6)
 
-  test("what is not a call of the same program does not join"):
+  test("a call of another program does not join"):
     val world = World()
     val a = world.invoker("a", 1)
     val first = world.submit(call)
@@ -104,7 +104,7 @@ class SharedPacksSuite extends SchedulerFixture:
     world.submit(call)
     assertEquals(a.prepared().assignment.shared, containerOf(first))
 
-  test("a container gives up its slot to whom others may overtake no more"):
+  test("a container gives up its slot to a flare that can no longer be overtaken"):
     val world = World()
     val a = world.invoker("a", 1)
     val first = world.submit(call)
@@ -125,7 +125,7 @@ class SharedPacksSuite extends SchedulerFixture:
     a.succeed(next)
     assertEquals(a.prepared().assignment.shared, containerOf(late))
 
-  test("one that waits at its own namespace's limit keeps nobody from joining"):
+  test("a flare that waits at its own namespace's limit does not keep calls from joining"):
     val world = World()
     val a = world.invoker("a", 2)
     val other = world.submit(Samples.request(1, namespace = "other"))
@@ -138,7 +138,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(a.prepared().assignment.shared, containerOf(first))
     assert(other.id != first.id && limited.isInstanceOf[GangScheduler.Submitted.Accepted])
 
-  test("two programs whose calls have waited long do not keep each other's from joining"):
+  test("two programs whose calls have waited long do not keep each other's calls from joining"):
     val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 2)
     val others = call.copy(definition = call.definition.copy(namespace = "other"))
@@ -155,7 +155,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(joined.map(_.flareId).toSet, more.map(_.id).toSet)
     assertEquals(joined.flatMap(_.shared).toSet, firsts.flatMap(containerOf).toSet)
 
-  test("one that waits for a slot of its own namespace's limit, which calls go on holding, gets it"):
+  test("a flare at its namespace's limit gets the slot that calls of that namespace would keep holding"):
     val world = World()
     val a = world.invoker("a", 2)
     val first = world.submitted(call, slotLimit = 1)
@@ -171,7 +171,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assert(first.isInstanceOf[GangScheduler.Submitted.Accepted])
 
   test(
-    "a container that a call has left spent is joined no more, and one that was cancelled before it began is"
+    "a container that a call left spent is not joined; one whose call was cancelled before it began is"
   ):
     val world = World()
     val a = world.invoker("a", 1)
@@ -198,7 +198,7 @@ class SharedPacksSuite extends SchedulerFixture:
     a.succeed(pack)
     assertEquals(a.prepared().assignment.shared, containerOf(late))
 
-  test("a call that its container takes in no more joins another, as often as that happens"):
+  test("a call that its container turns away joins another, as often as that happens"):
     val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val times = FlareAttempts.MostPlacings + FlareAttempts.MostStarts
     val a = world.invoker("a", times + 1)
@@ -212,7 +212,7 @@ class SharedPacksSuite extends SchedulerFixture:
       assertEquals((refused.assignment.flareId, refused.assignment.attempt), (sharer.id, attempt))
       assertEquals(refused.assignment.shared, first.assignment.shared)
       turnAway(a, refused)
-      // into that container it does not come again, nor does another
+      // neither it nor another call is placed in that container again
       a.hearsNothing()
     a.ready(firsts.last)
     val taken = a.prepared()
@@ -220,7 +220,7 @@ class SharedPacksSuite extends SchedulerFixture:
     a.succeed(taken)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
-  test("a call that its container takes in no more joins the next before those that came after it"):
+  test("a call that its container turns away joins the next one before later calls"):
     val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 2)
     val pair = call.copy(definition = call.definition.copy(concurrency = 2))
@@ -238,7 +238,7 @@ class SharedPacksSuite extends SchedulerFixture:
     a.hearsNothing()
     assertEquals(later.state, FlareState.Queued)
 
-  /** A pack is reported as an invoker does whose runtime did not take it in beside others. */
+  /** Reports a pack as an invoker does whose runtime did not take it in beside others. */
   private def turnAway(invoker: ScriptedInvoker, pack: Prepared): Unit =
     val a = pack.assignment
     def report(begins: Option[Boolean], events: PackEvent*): Unit = pack.replyTo !
@@ -248,7 +248,7 @@ class SharedPacksSuite extends SchedulerFixture:
     report(Some(false))
     report(None, PackEvent.PackEnded(false, Some(why), Timestamp.ofMicros(4)))
 
-  test("calls join the container in which the most are, so that the others come to be empty"):
+  test("calls join the fullest container, so that the others become empty"):
     val world = World(settings = Samples.settings.copy(startInterval = 0.millis))
     val a = world.invoker("a", 2)
     for _ <- 1 to 2 do world.submit(call)
@@ -259,7 +259,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(joined(1), joined(0))
     assertNotEquals(joined(2), joined(0))
 
-  test("calls in a container end with its machine, and none joins them"):
+  test("calls in a container end with its machine, and no call joins them"):
     val world = World()
     val a = world.invoker("a", 1)
     val flares = Vector.fill(2)(world.submit(call))
@@ -276,7 +276,7 @@ class SharedPacksSuite extends SchedulerFixture:
     assertEquals(b.prepared().assignment.shared, containerOf(next))
     assert(first.assignment.flareId == flares.head.id)
 
-  test("a call that waits is cancelled as any other, and takes no room"):
+  test("a call that waits is cancelled like any other flare, and takes no room"):
     val world = World()
     val a = world.invoker("a", 1)
     world.submit(call)

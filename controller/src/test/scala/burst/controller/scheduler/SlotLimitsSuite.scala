@@ -8,7 +8,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
 
 class SlotLimitsSuite extends FunSuite:
-  test("a limit that was looked up is good while the store fails, and of others the failure is told"):
+  test("a known limit is used while the store fails, and looking up others fails"):
     var fails = false
     val store = new Namespaces:
       override def find(namespace: String) =

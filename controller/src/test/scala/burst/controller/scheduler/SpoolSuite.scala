@@ -13,7 +13,7 @@ class SpoolSuite extends FunSuite:
     root => Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
   )
 
-  directory.test("what an earlier life gathered goes, and what is not the spool's stays"): root =>
+  directory.test("opening a spool deletes outputs left from before, and nothing else"): root =>
     val id = FlareId.random()
     Spool.open(root, Samples.blobs).write(id, Vector(OutputPiece(0, 0, ByteString("half"))))
     val theirs =

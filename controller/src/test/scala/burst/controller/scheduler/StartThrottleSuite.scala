@@ -9,7 +9,7 @@ class StartThrottleSuite extends FunSuite:
   private val start = MonotonicTime.Zero
   private def attempt = AttemptId(FlareId.random(), attempt = 1)
 
-  test("a namespace may have a quarter of the slots in starting flares, and two in any case"):
+  test("a namespace may use a quarter of the slots for starting flares, and at least two"):
     val throttle = StartThrottle.empty(100.micros, areStoredFirst = false)
     assertEquals(Vector(1, 8, 12, 960).map(slots => throttle.room(slots)("a")), Vector(2, 2, 3, 240))
     val (one, two) = (attempt, attempt)
@@ -18,7 +18,7 @@ class StartThrottleSuite extends FunSuite:
     assertEquals(busy.over(one).room(8)("a"), 1)
     assertEquals(busy.over(attempt), busy)
 
-  test("where flares are stored before they start it may have half as many again"):
+  test("if flares are stored before they start, the limit is half as large again"):
     val throttle = StartThrottle.empty(100.micros, areStoredFirst = true)
     assertEquals(Vector(1, 8, 16, 960).map(slots => throttle.room(slots)("a")), Vector(2, 3, 6, 360))
 
@@ -32,14 +32,14 @@ class StartThrottleSuite extends FunSuite:
       Vector(0, 1, 2)
     )
 
-/** How the scheduler keeps to it. */
+/** How the scheduler applies the throttle. */
 class StartThrottleSchedulingSuite extends SchedulerFixture:
   private val settings = Samples.settings.copy(startInterval = 100.millis)
   private def of(namespace: String) =
     val request = Samples.request(1)
     request.copy(definition = request.definition.copy(namespace = namespace))
 
-  test("the third flare of a namespace starts when one of the first two runs; another namespace's at once"):
+  test("a namespace's third flare starts when one of the first two runs; another namespace does not wait"):
     val world = World(settings = settings)
     val a = world.invoker("a", 8)
     world.submit(of("greedy"))
@@ -54,13 +54,13 @@ class StartThrottleSchedulingSuite extends SchedulerFixture:
     assertEquals(a.prepared().assignment.flareId, third.id)
 
   test(
-    "a flare that does not start keeps others of its namespace for the limit only, one that fails not even so"
+    "a slow start delays others of its namespace for the limit only, and a failed one does not"
   ):
     val world = World(settings = settings)
     val a = world.invoker("a", 8)
     world.submit(of("greedy"))
     val failing = world.submit(of("greedy"))
-    // each has an actor of its own, so that either may be the first to ask
+    // each has its own actor, so that either may be the first to ask
     val pack = Vector.fill(2)(a.prepared()).find(_.assignment.flareId == failing.id).get
     val third = world.submit(of("greedy"))
     val fourth = world.submit(of("greedy"))

@@ -10,7 +10,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.Try
 import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
 
-/** Flares that are waited for, where the scheduler may move to another controller. */
+/** Submitting flares and waiting for them while the scheduler may move to another controller. */
 class SubmittingSuite extends SchedulerFixture:
   import GangScheduler.{Submit, Submitted}
   private given ActorSystem[?] = kit.system
@@ -34,7 +34,7 @@ class SubmittingSuite extends SchedulerFixture:
 
   private def states(world: World, id: FlareId): Option[FlareState] = world.store.find(id).map(_.state)
 
-  test("it is answered with its end, and stored as it begins and as it ends"):
+  test("a flare is answered with its end, and stored when it begins and when it ends"):
     val here = world()
     val a = here.invoker("a", 1)
     val (first, second) = (FlareId.random(), FlareId.random())
@@ -52,14 +52,14 @@ class SubmittingSuite extends SchedulerFixture:
     assertEquals(here.store.writes.count(_.startsWith("insert")), 2)
     assert(!here.store.writes.contains("insert Queued"), here.store.writes)
 
-  test("whoever waits for longer is told what it is: that it is stored as waiting, or that it runs"):
+  test("a longer wait is answered with the state: stored as waiting, or running"):
     val here = world()
     val a = here.invoker("a", 1)
     val (runs, waits) = (FlareId.random(), FlareId.random())
     val (running, waiting) = (submit(here, runs), submit(here, waits))
     a.prepared()
     Vector(running, waiting).foreach(_.expectNoMessage(50.millis))
-    // Time that passes before a timer is set is lost on it.
+    // Time that passes before a timer is set does not count for it.
     def told(answer: TestProbe[Submitted]): FlareState = kit.createTestProbe[Any]().awaitAssert:
       here.pass(1.second)
       answer.receiveMessage(50.millis) match
@@ -69,7 +69,7 @@ class SubmittingSuite extends SchedulerFixture:
     assertEquals(told(waiting), FlareState.Queued)
     assertEquals(states(here, waits), Some(FlareState.Queued))
 
-  test("one that ends when its answer is due is answered once its end is stored"):
+  test("a flare that ends when its answer is due is answered once its end is stored"):
     val here = world()
     val a = here.invoker("a", 1)
     val id = FlareId.random()
@@ -93,7 +93,7 @@ class SubmittingSuite extends SchedulerFixture:
         assertEquals(states(here, id), Some(FlareState.Succeeded))
       case other => fail(s"$other")
 
-  test("one that is asked for again is the same, whatever it is at, and whoever asked last is answered"):
+  test("a flare submitted again is the same flare in any state, and the last to ask is answered"):
     val here = world()
     val a = here.invoker("a", 1)
     val (runs, waits) = (FlareId.random(), FlareId.random())
@@ -110,7 +110,7 @@ class SubmittingSuite extends SchedulerFixture:
     here.eventuallyFree("a" -> 1)
     isAskedForNoPack(a)
 
-  test("one that another scheduler has left is told as it is"):
+  test("a flare left by another scheduler is answered with its present state"):
     val left = AdmissionControl.accept(waited, Timestamp.ofMicros(5), Some(FlareId.random()))
     val store = MemoryFlareStore()
     store.insert(left)
@@ -121,14 +121,14 @@ class SubmittingSuite extends SchedulerFixture:
     a.succeed(a.prepared())
     assertEquals(here.ended(end).state, FlareState.Succeeded)
 
-  test("one that has ended by then is not run again"):
+  test("a flare that has already ended is not run again"):
     val here = world()
     val a = here.invoker("a", 1)
     val id = FlareId.random()
     val first = submit(here, id)
     a.succeed(a.prepared())
     val end = accepted(first)
-    // Its actor may be there, or just on its way out: then nobody answers, and it is asked once more.
+    // Its actor may still exist or be stopping: then nobody answers, and the test asks again.
     kit.createTestProbe[Any]().awaitAssert:
       submit(here, id).receiveMessage(50.millis) match
         case Submitted.NotStored(_, _) => ()
@@ -139,7 +139,7 @@ class SubmittingSuite extends SchedulerFixture:
     isAskedForNoPack(a)
     assertEquals(states(here, id), Some(FlareState.Succeeded))
 
-  test("whom another scheduler has superseded says nothing, and whose store fails says so"):
+  test("a superseded scheduler does not answer, and one whose store fails reports it"):
     for isAnswered <- Vector(false, true) do
       val here = world()
       val a = here.invoker("a", 1)
@@ -153,7 +153,7 @@ class SubmittingSuite extends SchedulerFixture:
       here.eventuallyFree("a" -> 1)
       isAskedForNoPack(a)
 
-  /** The service of a controller that asks one scheduler after the other. */
+  /** The service of a controller, which asks one scheduler after another. */
   private final class Asking(
       host: => SchedulerHost = SchedulerHost.OnSomeController,
       limit: FiniteDuration = 20.seconds
@@ -173,7 +173,7 @@ class SubmittingSuite extends SchedulerFixture:
     def asked(): Submit = scheduler.expectMessageType[Submit]
 
   test(
-    "without an answer the same flare is asked for again, at longer and longer intervals, and in the end fails"
+    "without an answer the same flare is submitted again, at growing intervals, and fails in the end"
   ):
     val asking = Asking()
     val answer = asking.submit()
@@ -185,12 +185,12 @@ class SubmittingSuite extends SchedulerFixture:
     asking.scheduler.expectNoMessage(50.millis)
     asking.here.pass(5.seconds)
     assertEquals(asking.asked().id, first.id)
-    // The timers that end the questions race with the questions themselves.
+    // The questions' timers are set concurrently with this loop.
     val deadline = 60.seconds.fromNow
     while !answer.isCompleted && deadline.hasTimeLeft() do asking.here.pass(1.second)
     intercept[TimeoutException](get(answer)): Unit
 
-  test("what nobody has answered, and nobody can ask for again, is cancelled"):
+  test("a flare that got no answer and that nobody can ask for again is cancelled"):
     val keyed = waited.copy(submission = Some(Submission("key", "digest")))
     val plain = Samples.request(1)
     import SchedulerHost.*
@@ -217,7 +217,7 @@ class SubmittingSuite extends SchedulerFixture:
       val cancelled = told.collect { case GangScheduler.Cancel(id, CancelledBy.StoreFailure, _) => id }
       assertEquals(cancelled.toVector, if isCancelled then first.id.toVector else Vector.empty)
 
-  test("a scheduler that has just begun waits for its invokers, and refuses what they are too few for then"):
+  test("a new scheduler waits for its invokers, and then refuses what does not fit on them"):
     val here = world()
     val one = submit(here, FlareId.random())
     val id = FlareId.random()
@@ -233,7 +233,7 @@ class SubmittingSuite extends SchedulerFixture:
     lost.expectNoMessage(50.millis)
     assertEquals(here.submitted(Samples.request(2)), Submitted.Refused(Refusal.TooLarge(2, 1)))
 
-  test("what waits for invokers and is cancelled does not run"):
+  test("a flare that is cancelled while it waits for invokers does not run"):
     val here = world()
     val id = FlareId.random()
     val answer = submit(here, id)
@@ -245,7 +245,7 @@ class SubmittingSuite extends SchedulerFixture:
     answer.expectNoMessage(50.millis)
     assertEquals(here.cancel(id), CancelOutcome.NotFound)
 
-  test("what waits for invokers is bounded, by namespace too, and none that is refused is run"):
+  test("the flares waiting for invokers are limited, also by namespace, and refused ones do not run"):
     val settings = Samples.settings.copy(queueLimit = 3, namespaceQueueLimit = 2)
     val here = World(settings = settings, adoption = Some(10.seconds))
     val ids = Vector.fill(3)(FlareId.random())
@@ -268,7 +268,7 @@ class SubmittingSuite extends SchedulerFixture:
     assertEquals(states(here, ids(2)), None)
 
   test(
-    "a refusal when asked again leads to a look for what has ended, and stands where nothing has"
+    "when a flare asked for again is refused, the store is checked for its end, or the refusal stands"
   ):
     for hasEnded <- Vector(true, false) do
       val asking = Asking()
@@ -286,7 +286,7 @@ class SubmittingSuite extends SchedulerFixture:
       val expected = if hasEnded then Right(FlareState.Succeeded) else Left(Refusal.PackageGone)
       assertEquals(get(answer).map(_.flare.state), expected)
 
-  test("one of the release before that goes on knowing no invokers has refused it in the end"):
+  test("a scheduler of the previous release that keeps having no invokers refuses in the end"):
     val asking = Asking(limit = 5.seconds)
     val answer = asking.submit()
     asking.asked()
@@ -298,13 +298,13 @@ class SubmittingSuite extends SchedulerFixture:
       heard.foreach: submit =>
         submit.replyTo ! Submitted.Refused(Refusal.NoInvokers)
         refusals += 1
-      // What is yet to be heard does not wait for ever.
+      // Do not wait for ever for a request that has not arrived yet.
       asking.here.pass(if heard.isSuccess then 200.millis else 10.millis)
     assertEquals(get(answer), Left(Refusal.NoInvokers))
-    // Every 200 ms of what is left of 10 seconds.
+    // One every 200 ms for the rest of the 10 seconds.
     assert(refusals > 10 && refusals <= 26, s"$refusals")
 
-  test("where a controller of a former release comes meanwhile nothing is asked for again"):
+  test("nothing is submitted again once a controller of an earlier release has joined"):
     val host = AtomicReference(SchedulerHost.OnSomeController)
     val asking = Asking(host.get)
     val answer = asking.submit()
@@ -314,7 +314,7 @@ class SubmittingSuite extends SchedulerFixture:
     asking.scheduler.expectNoMessage(50.millis)
     intercept[TimeoutException](get(answer)): Unit
 
-  test("whose end was told and did not arrive is found in the store"):
+  test("an end whose answer was lost is found in the store"):
     val notStored = Submitted.NotStored("storing a flare", RuntimeException("it is stored otherwise"))
     for told <- Vector(Submitted.Refused(Refusal.AlreadySubmitted), notStored) do
       val asking = Asking()
@@ -331,7 +331,7 @@ class SubmittingSuite extends SchedulerFixture:
       )
 
   test(
-    "what is told before its end, has a key or is large is asked for again as well, and answered once stored"
+    "large, keyed and detached flares are submitted again too, and answered once stored"
   ):
     val large = waited.copy(inputs = Inputs.Shared(JsonText(s"\"${"x" * 9000}\"")))
     val keyed = waited.copy(submission = Some(Submission("key", "digest")))
@@ -357,7 +357,7 @@ class SubmittingSuite extends SchedulerFixture:
       assertEquals(get(answer).map(_.flare.id), Right(again.id.get))
 
   test(
-    "a part of a sequence is asked for again when it cannot be stored, wherever the scheduler is, and is one flare"
+    "a part of a sequence is submitted again when it cannot be stored, on any scheduler, and is one flare"
   ):
     val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, true, None, false, None)
     val part = Samples.request(1).copy(activation = Some(fields))
@@ -381,7 +381,7 @@ class SubmittingSuite extends SchedulerFixture:
     once.asked().replyTo ! failed
     intercept[StoreException](get(refused)): Unit
 
-  test("whose scheduler is superseded says nothing of what is to be answered once stored"):
+  test("a superseded scheduler does not answer requests that are due once stored"):
     val here = world()
     val a = here.invoker("a", 1)
     here.store.superseded = true
@@ -391,7 +391,7 @@ class SubmittingSuite extends SchedulerFixture:
     isAskedForNoPack(a)
 
   test(
-    "asked for once: what a release before would take for another flare, and of the scheduler of this process"
+    "a flare is submitted only once to a scheduler of an earlier release or in this process"
   ):
     for
       (host, request, hasId) <- Vector(

@@ -7,13 +7,13 @@ class ActivationKeysSuite extends munit.FunSuite:
   private val keys = ActivationKeys(Some(SecretsKey.random()))
   private val key = keys.make(uuid, Timestamp.ofMillis(1000)).getOrElse("")
 
-  test("a key opens what it was made for until its time is over"):
+  test("a key opens its own namespace until it expires"):
     assert(keys.opens(uuid, key, Timestamp.ofMillis(999)))
     assert(!keys.opens(uuid, key, Timestamp.ofMillis(1000)))
     assert(!keys.opens(uuid.replace('0', '1'), key, Timestamp.ofMillis(999)))
     assert(!key.contains(":"))
 
-  test("no other digit of it may change, and no other text opens anything"):
+  test("a key with any digit changed opens nothing, and neither does other text"):
     for i <- key.indices do
       val other = key.updated(i, if key(i) == '0' then '1' else '0')
       assert(!keys.opens(uuid, other, Timestamp.Epoch), other)
@@ -23,7 +23,7 @@ class ActivationKeysSuite extends munit.FunSuite:
     do
       assert(text == key || !keys.opens(uuid, text, Timestamp.Epoch), text)
 
-  test("another platform's key, and none, make nothing that opens here"):
+  test("a key of another platform opens nothing, and without a secrets key none are made"):
     val others = ActivationKeys(Some(SecretsKey.random()))
     assert(!others.opens(uuid, key, Timestamp.Epoch))
     val none = ActivationKeys(None)

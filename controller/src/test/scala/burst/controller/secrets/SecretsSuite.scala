@@ -18,7 +18,7 @@ class SecretsSuite extends munit.FunSuite:
 
   private def sealedEnvironment(secrets: SealedSecret*) = SealedEnvironment(Map("A" -> "1"), secrets.toVector)
 
-  test("what is sealed is opened by the same key for the same name of the same definition, and by no other"):
+  test("only the same key opens a secret, and only under the same name of the same definition"):
     for value <- Seq("", "hunter2", "é\n😀", "x" * 10_000) do
       val secret = key.seal(hello, "TOKEN", value)
       assertEquals(key.open(hello, secret), Some(value))
@@ -28,7 +28,7 @@ class SecretsSuite extends munit.FunSuite:
       assertEquals(key.open(hello, secret.copy(name = "OTHER")), None)
       assertEquals(SecretsKey.random().open(hello, secret), None)
 
-  test("what has been changed, or is no sealed secret at all, is not opened"):
+  test("a changed or malformed secret is not opened"):
     val secret = key.seal(hello, "TOKEN", "hunter2")
     val bytes = Base64.getDecoder.decode(secret.text)
     for index <- bytes.indices do
@@ -37,14 +37,14 @@ class SecretsSuite extends munit.FunSuite:
     for text <- Seq("", "?", "AAAA", secret.text.take(20)) do
       assertEquals(key.open(hello, secret.copy(text = text)), None, text)
 
-  test("the same value is sealed differently each time, and nothing shows it or the key"):
+  test("the same value is sealed differently each time, and no text shows it or the key"):
     val secrets = Vector.fill(3)(key.seal(hello, "TOKEN", "hunter2"))
     assertEquals(secrets.map(_.text).distinct.size, 3)
     assertEquals(secrets.map(_.toString).distinct, Vector("SealedSecret(TOKEN)"))
     assertEquals(key.toString, s"SecretsKey(${key.id})")
     assertEquals(Environment(Map("TOKEN" -> "hunter2")).toString, "Environment(TOKEN)")
 
-  test("a program has variables and secrets, of which a secret stands above a variable of its name"):
+  test("a program gets variables and secrets, and a secret overrides a variable of its name"):
     val secrets = Secrets(Some(key))
     val Some(Vector(token, a)) = secrets.seal(hello, Map("TOKEN" -> "hunter2", "A" -> "2")): @unchecked
     assertEquals(
@@ -53,7 +53,7 @@ class SecretsSuite extends munit.FunSuite:
     )
     assertEquals(secrets.open(hello, sealedEnvironment(a)), Right(Environment(Map("A" -> "2"))))
 
-  test("a secret that cannot be opened is told with the reason"):
+  test("a secret that cannot be opened is reported with the reason"):
     val secret = key.seal(hello, "TOKEN", "hunter2")
     val other = SecretsKey.random()
     def told(by: Option[SecretsKey], secret: SealedSecret) =
@@ -68,7 +68,7 @@ class SecretsSuite extends munit.FunSuite:
     assertEquals(Secrets(None).seal(hello, Map.empty), Some(Vector.empty))
     assertEquals(Secrets(None).open(hello, sealedEnvironment()), Right(Environment(Map("A" -> "1"))))
 
-  test("a name is of the kind it was given last"):
+  test("a name is a variable or a secret, whichever was set last"):
     def secret(name: String) = SealedSecret(name, "k", "")
     val there = SealedEnvironment(Map("A" -> "1", "B" -> "1"), Vector(secret("C"), secret("D")))
     assertEquals(VariableChanges().over(there), there)
@@ -82,11 +82,11 @@ class SecretsSuite extends munit.FunSuite:
       SealedEnvironment(Map("C" -> "2"), Vector(secret("D")))
     )
 
-  directory.test("a key's file is read again, by its owner only"): directory =>
+  directory.test("a key's file can be read again, by its owner only"): directory =>
     val file = directory.resolve("secrets.key")
     assertEquals(SecretsKey.read(file), None)
-    val made = SecretsKey.create(file).getOrElse(fail("there is one"))
-    assert(SecretsKey.create(file).isEmpty, "it is not replaced")
+    val made = SecretsKey.create(file).getOrElse(fail("a key already exists"))
+    assert(SecretsKey.create(file).isEmpty, "the key is not replaced")
     assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)), "rw-------")
     val secret = made.seal(hello, "TOKEN", "hunter2")
     assertEquals(SecretsKey.read(file).flatMap(_.open(hello, secret)), Some("hunter2"))
@@ -95,7 +95,7 @@ class SecretsSuite extends munit.FunSuite:
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r-----"))
     assert(intercept[SetupException](SecretsKey.read(file)).getMessage.contains("chmod 600"))
 
-  directory.test("what is no key is refused, and not shown"): directory =>
+  directory.test("an invalid key is refused, and not shown"): directory =>
     val file = directory.resolve("secrets.key")
     SecretsKey.create(file)
     for text <- Seq("", "hunter2", Base64.getEncoder.encodeToString(new Array[Byte](31))) do
@@ -103,7 +103,7 @@ class SecretsSuite extends munit.FunSuite:
       val told = intercept[SetupException](SecretsKey.read(file)).getMessage
       assert(told.contains("32 bytes in base64") && !told.contains("hunter2"), told)
 
-  directory.test("what is no file that can be read is told, and not waited for"): directory =>
+  directory.test("a path that is no readable file is reported, without blocking"): directory =>
     def told(file: Path) = intercept[SetupException](SecretsKey.read(file)).getMessage
     val pipe = directory.resolve("pipe")
     assertEquals(ProcessBuilder("mkfifo", "-m", "600", pipe.toString).start().waitFor(), 0)
@@ -116,7 +116,7 @@ class SecretsSuite extends munit.FunSuite:
     val made = intercept[SetupException](SecretsKey.create(below)).getMessage
     assert(made.contains(s"$below, cannot be made: "), made)
 
-  directory.test("the key's directory is made with it"): directory =>
+  directory.test("the key's directory is created with it"): directory =>
     val file = directory.resolve("a/b/secrets.key")
     assert(SecretsKey.create(file).isDefined)
     assert(SecretsKey.read(file).isDefined)

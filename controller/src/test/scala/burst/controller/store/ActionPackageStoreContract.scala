@@ -7,8 +7,7 @@ import io.circe.{Json, JsonObject}
 import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
 
-/** What every implementation of [[ActionPackageStore]] must do, and one of [[DefinitionStore]] for actions.
-  */
+/** What every implementation of [[ActionPackageStore]] must do, and every [[DefinitionStore]] for actions. */
 abstract class ActionPackageStoreContract extends StorageFixtures:
   private def sample(name: String = "p", namespace: String = "guest") = ActionPackage(
     namespace,
@@ -30,7 +29,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
 
   private def action(s: Storage, name: String) = Samples.put(s, definition(name))
 
-  /** Of several calls at once what each came to. */
+  /** Runs several calls at the same time and returns their results. */
   private def together[A](works: (() => A)*): Vector[A] =
     val pool = Executors.newFixedThreadPool(works.size)
     try
@@ -38,7 +37,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
       pool.invokeAll(calls.asJava).asScala.toVector.map(_.get)
     finally pool.shutdownNow()
 
-  storage.test("a package is found as it was stored last, listed without parameters, and deleted"): s =>
+  storage.test("a package is found as last stored, listed without parameters, and deleted"): s =>
     assertEquals(s.actionPackages.find("guest", "p"), None)
     assertEquals(put(s, sample()), Right(sample()))
     val next = sample().copy(
@@ -69,7 +68,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
     assertEquals(s.actionPackages.delete("guest", "p", force = false).map(_.there), Right(next))
     assertEquals(s.actionPackages.delete("guest", "p", force = false), Left(PackageRefusal.Missing))
 
-  storage.test("a binding binds a package of its own namespace, or one that is published"): s =>
+  storage.test("a binding refers to a package of its own namespace, or to a published one"): s =>
     def bind(name: String, target: PackageName) = put(s, sample(name).copy(binding = Some(target)))
     put(s, sample())
     put(s, sample("open", "other").copy(publish = true))
@@ -88,7 +87,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
       assertEquals(bind("c", PackageName("other", name)), Left(PackageRefusal.BindsClosed))
     assertEquals(bind("p", PackageName("other", "open")), Left(PackageRefusal.NoBinding))
 
-  storage.test("an action is in a package that is there and no binding, and listed with it"): s =>
+  storage.test("an action needs an existing package that is not a binding, and is listed with it"): s =>
     assertEquals(action(s, "p/a"), Left(DeployRefusal.NoSuchPackage("p")))
     put(s, sample())
     put(s, sample("b").copy(binding = Some(PackageName("guest", "p"))))
@@ -102,7 +101,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
     assertEquals(s.actionPackages.delete("guest", "p", force = true).map(_.released), Right(Set(package1)))
     assertEquals(s.definitions.list("guest", 10, 0).map(_.name), Vector("pp"))
 
-  storage.test("a name is one entity's, whoever comes first"): s =>
+  storage.test("a name belongs to one entity, whichever comes first"): s =>
     s.namespaces.create("guest")
     for i <- 1 to 8 do
       val both = together[Boolean](() => put(s, sample(s"n$i")).isRight, () => action(s, s"n$i").isRight)
@@ -112,7 +111,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
     put(s, sample("package"))
     assertEquals(action(s, "package"), Left(DeployRefusal.NameTaken(Collection.Packages)))
 
-  storage.test("no action is left without its package, however calls meet"): s =>
+  storage.test("no action is left without its package, however calls interleave"): s =>
     s.namespaces.create("guest")
     for i <- 1 to 8 do
       put(s, sample(s"m$i"))
@@ -124,7 +123,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
       val left = s.definitions.count("guest", Some(s"m$i"))
       assert(s.actionPackages.find("guest", s"m$i").isDefined || left == 0, s"$left actions of m$i")
 
-  storage.test("packages count among a namespace's bytes, with its definitions"): s =>
+  storage.test("packages count towards a namespace's bytes, like its definitions"): s =>
     def small(name: String) = sample(name).copy(parameters = Parameters.Empty, annotations = JsonObject.empty)
     val few = limits.copy(definitions = 2, definitionBytes = 10)
     assert(put(s, small("a"), few).isRight)
@@ -135,7 +134,7 @@ abstract class ActionPackageStoreContract extends StorageFixtures:
     assertEquals(Samples.put(s, wanted, limits = few), Left(DeployRefusal.TooLarge(11, 10)))
     assert(Samples.put(s, wanted, limits = few.copy(definitionBytes = 11)).isRight)
 
-  storage.test("what an action has is stored, counted, and each version's own"): s =>
+  storage.test("an action's fields are stored and counted for each version"): s =>
     val fields = ActionFields(
       main = Some("go"),
       image = Some("a/b"),

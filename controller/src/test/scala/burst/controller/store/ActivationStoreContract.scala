@@ -30,7 +30,7 @@ abstract class ActivationStoreContract extends StorageFixtures:
   private def ids(found: Vector[StoredActivation]) = found.map(_.id)
   private val all = ActivationFilter()
 
-  storage.test("an invocation is found and listed once it has ended; a flare that is none never"): s =>
+  storage.test("an invocation is found and listed once it has ended, and other flares never are"): s =>
     val flare = invocation(1000)
     s.flares.insert(flare)
     s.flares.insert(Samples.flare(1001, FlareState.Succeeded))
@@ -45,7 +45,7 @@ abstract class ActivationStoreContract extends StorageFixtures:
     assertEquals(ids(s.activations.list("guest", all, 10, 0)), Vector(flare.id))
     assertEquals(s.activations.count("guest", all), 1L)
 
-  storage.test("lists are newest first, by name and time; of outputs they have those that may be errors"):
+  storage.test("lists are newest first, filtered by name and time, with outputs only if they may be errors"):
     s =>
       val flares = Vector(1000L -> "a", 3000L -> "p/b", 2000L -> "a").map(invocation(_, _))
       flares.zip(Vector("""{"error":1}""", """{"n":1}""", "7")).foreach: (flare, output) =>
@@ -75,7 +75,7 @@ abstract class ActivationStoreContract extends StorageFixtures:
         Vector(first)
       )
 
-  storage.test("a record is seen once it is closed, by nobody as a flare, and goes with retention"): s =>
+  storage.test("a record is found once closed, is never a flare, and is deleted by retention"): s =>
     val open = record(5000)
     s.activations.open(open, 1.minute)
     assertEquals(s.activations.find("guest", open.id), None)
@@ -92,12 +92,12 @@ abstract class ActivationStoreContract extends StorageFixtures:
     assertEquals(s.flares.prune("guest", Timestamp.ofMicros(6000), 10).flares, 1)
     assertEquals(s.activations.find("guest", open.id), None)
 
-  storage.test("one that is new may be closed at once"): s =>
+  storage.test("a new record can be closed immediately"): s =>
     val fired = record(5000)
     s.activations.close(fired, Timestamp.ofMicros(6000), JsonText("{}"), Vector.empty)
     assertEquals(ids(s.activations.list("guest", all, 10, 0)), Vector(fired.id))
 
-  storage.test("what nobody renews is ended, and the truth may come later"): s =>
+  storage.test("a record that nobody renews is ended, and can still be closed later"): s =>
     val (left, kept) = (record(1000), record(2000))
     Seq(left, kept).foreach(s.activations.open(_, -2.seconds))
     s.activations.renew(Vector(kept.id), 1.minute)

@@ -13,7 +13,7 @@ class AdvisoryLockSuite extends munit.FunSuite:
     _ => ()
   )
 
-  locks.test("many have a share, and then nobody gets the whole"): make =>
+  locks.test("many can share the lock, and then nobody gets it exclusively"): make =>
     val (one, other, third) = (make(), make(), make())
     assert(one.tryShared() && other.tryShared())
     assert(!third.tryExclusive())
@@ -25,7 +25,7 @@ class AdvisoryLockSuite extends munit.FunSuite:
     assertEquals(third.held(), Some(LockMode.Exclusive))
     third.close()
 
-  locks.test("the holder of the whole keeps a share of it, and lets others have theirs only then"): make =>
+  locks.test("an exclusive holder can change to a shared lock, and only then others get theirs"): make =>
     val (one, other) = (make(), make())
     assert(one.tryExclusive() && one.tryExclusive())
     assert(!other.tryShared() && !other.tryExclusive())
@@ -35,7 +35,7 @@ class AdvisoryLockSuite extends munit.FunSuite:
     one.close()
     other.close()
 
-  locks.test("one that is released can be had again, one that is closed takes nothing"): make =>
+  locks.test("a released lock can be taken again, and a closed one cannot"): make =>
     val lock = make()
     assert(lock.tryShared())
     lock.release()
@@ -44,13 +44,13 @@ class AdvisoryLockSuite extends munit.FunSuite:
     assert(!lock.tryShared() && !lock.tryExclusive())
     assertEquals(lock.held(), None)
 
-  locks.test("locks of other names, and of other databases, are others"): make =>
+  locks.test("locks of other names, or in other databases, are independent"): make =>
     val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     val all = Vector(make(), AdvisoryLock(settings, "members"), AdvisoryLock(settings, "else"))
     assert(all.forall(_.tryExclusive()))
     all.foreach(_.close())
 
-  test("a server that is killed takes the lock along, and gives it again when it is back"):
+  test("a killed server loses the lock, which can be taken again when it is back"):
     val server = PostgresServer.fresh()
     try
       val settings = server.settings(server.createDatabase(), connectTimeout = 20.seconds)

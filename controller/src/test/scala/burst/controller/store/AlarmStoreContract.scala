@@ -26,7 +26,7 @@ abstract class AlarmStoreContract extends StorageFixtures:
     assertEquals(s.alarms.create(alarm), Right(()))
     alarm
 
-  storage.test("an alarm is kept as it was set, once for each trigger that is there"): s =>
+  storage.test("an alarm is stored as set, once for each existing trigger"): s =>
     val cron = CronExpression.parse("*/5 9-17 * * 1-5").fold(problem => fail(problem.message), identity)
     val schedules = Vector(
       Schedule(Times.Cron(cron, ZoneId.of("Europe/Berlin")), Some(noon), Some(noon.plusSeconds(9))),
@@ -40,7 +40,7 @@ abstract class AlarmStoreContract extends StorageFixtures:
     assertEquals(s.alarms.create(alarm("nobody")), Left(AlarmRefusal.NoTrigger))
     assertEquals(s.alarms.find("other", "t0"), None)
 
-  storage.test("an alarm goes with its trigger, or alone"): s =>
+  storage.test("an alarm is deleted with its trigger, or alone"): s =>
     Vector("t", "u").foreach(name => stored(s, alarm(name)))
     s.triggers.delete("guest", "t")
     s.alarms.delete("guest", "u")
@@ -48,7 +48,7 @@ abstract class AlarmStoreContract extends StorageFixtures:
     assertEquals(Vector("t", "u").flatMap(s.alarms.find("guest", _)), Vector.empty)
     assert(s.triggers.find("guest", "u").isDefined)
 
-  storage.test("those that are due are told by time, and paused ones never"): s =>
+  storage.test("due alarms are returned by time, and paused ones never"): s =>
     Vector("late" -> -1, "later" -> -9, "now" -> 0, "not" -> 1).foreach: (name, seconds) =>
       stored(s, alarm(name, Some(noon.plusSeconds(seconds))))
     stored(s, alarm("paused", None))
@@ -57,7 +57,7 @@ abstract class AlarmStoreContract extends StorageFixtures:
     assertEquals(s.alarms.due(noon, 10, but = Set("guest", "other")), Vector.empty)
     assertEquals(s.alarms.due(noon, 10, but = Set("other")).size, 3)
 
-  storage.test("what was changed since it was read is not replaced"): s =>
+  storage.test("an alarm that was changed since it was read is not replaced"): s =>
     val read = stored(s, alarm("t"))
     val paused = read.stopped("paused", noon.plusSeconds(1))
     assert(s.alarms.replace(read, paused))
@@ -65,14 +65,14 @@ abstract class AlarmStoreContract extends StorageFixtures:
     assertEquals(s.alarms.find("guest", "t"), Some(paused))
     assert(s.alarms.replace(paused, paused.resumed(noon.plusSeconds(2))))
 
-  storage.test("whose change of the last time it was is known by its microsecond"): s =>
+  storage.test("changes of an alarm that has fired for the last time are told apart by the microsecond"): s =>
     val read = stored(s, alarm("t", schedule = Schedule(Times.Once(noon, AfterOnce.Keep))))
     val moment = noon.plusNanos(7_001_000)
     assert(s.alarms.replace(read, read.fired(moment)))
     assert(!s.alarms.replace(read, read.fired(moment)))
     assertEquals(s.alarms.find("guest", "t").map(there => (there.due, there.changed)), Some((None, moment)))
 
-  sharing.test("of several that find one due, one alone has it"): (one, other) =>
+  sharing.test("of several that find an alarm due, only one claims it"): (one, other) =>
     val due = (1 to 20).map(n => stored(one, alarm(s"t$n")))
     val threads = Executors.newFixedThreadPool(6)
     val claims =

@@ -16,7 +16,7 @@ abstract class ApiStoreContract extends StorageFixtures:
       Right(Some(api))
     )
 
-  storage.test("an API is found by its base path, and by its title"): s =>
+  storage.test("an API is found by its base path and by its title"): s =>
     put(s, api("/club"))
     put(s, api("/other", "Other"))
     assertEquals(s.apis.find(tenant, "/club"), Some(api("/club")))
@@ -27,7 +27,7 @@ abstract class ApiStoreContract extends StorageFixtures:
     assertEquals(s.apis.list(tenant, Some("/club"), 10, 0).map(_.title), Vector("Club"))
     assertEquals(s.apis.list(tenant, Some("nobody"), 10, 0), Vector.empty)
 
-  storage.test("a change has another revision, and a refusal changes nothing"): s =>
+  storage.test("a change makes a new revision, and a refused one changes nothing"): s =>
     put(s, api("/club"))
     val before = s.apis.revisions(tenant)
     assertEquals(
@@ -39,13 +39,13 @@ abstract class ApiStoreContract extends StorageFixtures:
     assert(s.apis.revisions(tenant) != before)
     assertEquals(s.apis.find(tenant, "/club").map(_.title), Some("New"))
 
-  storage.test("one that is removed is gone, by its title, too"): s =>
+  storage.test("an API can be removed by its title"): s =>
     put(s, api("/club"))
     put(s, api("/other", "Other"))
     assertEquals(s.apis.edit[Nothing]("guest", tenant, "Other")((_, _) => Right(None)), Right(None))
     assertEquals(s.apis.revisions(tenant).keySet, Set("/club"))
 
-  storage.test("what the others take is known"): s =>
+  storage.test("an edit receives the count and size of the other APIs"): s =>
     put(s, api("/club", more = "x" * 100))
     put(s, api("/other"))
     val _ = s.apis.edit("guest", tenant, "/other"): (_, beside) =>
@@ -53,7 +53,7 @@ abstract class ApiStoreContract extends StorageFixtures:
       assert(beside.characters > 100 && beside.characters < 200, beside.toString)
       Left(())
 
-  storage.test("of changes at the same time none is lost"): s =>
+  storage.test("concurrent changes are all kept"): s =>
     assert(s.namespaces.create("guest").isDefined)
     val (writers, each) = (4, 5)
     val start = CountDownLatch(1)

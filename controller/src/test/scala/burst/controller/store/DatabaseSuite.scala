@@ -8,14 +8,14 @@ import java.sql.{Connection, Statement}
 import org.sqlite.SQLiteDataSource
 import scalikejdbc.*
 
-/** Whose a connection is, and when it is another's. */
+/** Who owns a connection, and when it passes to another user. */
 class DatabaseSuite extends munit.FunSuite:
   private val pools: FunFixture[Pool] = FunFixture(_ => Pool(), _.close())
 
   private def reading(database: Database)(work: => Any) = () => database.read("reading")(work)
   private def writing(database: Database)(work: => Any) = () => database.write("writing")(work)
 
-  pools.test("a connection that went back to its pool is its next user's alone"): pool =>
+  pools.test("a connection that was returned to its pool belongs to its next user alone"): pool =>
     Vector(reading(pool.database)(()), writing(pool.database)(())).foreach: use =>
       var next = Option.empty[(Connection, Statement)]
       pool.onReturn = () =>
@@ -23,13 +23,13 @@ class DatabaseSuite extends munit.FunSuite:
           val connection = pool.take()
           next = Some(connection -> connection.createStatement())
       val _ = use()
-      val (connection, statement) = next.getOrElse(fail("the connection did not come back"))
+      val (connection, statement) = next.getOrElse(fail("the connection was not returned"))
       val own = statement.unwrap(classOf[Statement])
       assert(!own.isClosed)
       connection.close()
-      assert(own.isClosed, "the pool lost count of what its next user had open")
+      assert(own.isClosed, "the pool lost track of its next user's statements")
 
-  pools.test("a connection on which work failed is thrown away before anybody else can have it"): pool =>
+  pools.test("a connection on which work failed is discarded before anybody else can get it"): pool =>
     def broken = throw IllegalStateException("broken")
     Vector(reading(pool.database)(broken), writing(pool.database)(broken)).foreach: use =>
       var returned = 0
@@ -38,7 +38,7 @@ class DatabaseSuite extends munit.FunSuite:
       val _ = intercept[StoreException](use())
       assertEquals((returned, pool.evicted), (0, before + 1))
 
-  pools.test("waits, work and failures are counted; a store's own refusal is no failure"): pool =>
+  pools.test("waits, work and failures are counted; a store's own refusal is not a failure"): pool =>
     reading(pool.database)(())()
     val _ = intercept[StoreException](writing(pool.database)(throw java.sql.SQLException("locked"))())
     val _ = intercept[StoreException](writing(pool.database)(throw IllegalStateException("no such"))())
@@ -52,7 +52,7 @@ class DatabaseSuite extends munit.FunSuite:
       )
     do assert(shown.linesIterator.contains(line), s"$line is not in\n$shown")
 
-  pools.test("what is remembered goes with a change, also one within another transaction"): pool =>
+  pools.test("remembered values are dropped by a change, even one within another transaction"): pool =>
     val known = pool.database.remembered[String, Int](10)
     var reads = 0
     def read() = known("a"):
@@ -68,9 +68,9 @@ class DatabaseSuite extends munit.FunSuite:
     val _ = intercept[StoreException](pool.database.change("of an entity")(
       throw RuntimeException()
     ))
-    assertEquals(read(), 4, "nobody knows what a transaction that failed has done")
+    assertEquals(read(), 4, "a failed transaction may have changed something")
 
-/** A pool of one connection, which tells when that is given back and when it is thrown away. */
+/** A pool of one connection, which reports when that is returned and when it is discarded. */
 private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSource(config):
   @volatile var onReturn: () => Unit = () => ()
   @volatile var evicted = 0

@@ -9,26 +9,25 @@ import java.sql.DriverManager
 import org.flywaydb.core.Flyway
 import scala.util.Using
 
-/** Definitions of a release that kept one version of each, and knew of no environment variables. */
+/** Definitions of a release that kept one version of each and had no environment variables. */
 class DefinitionMigrationSuite extends StorageFixtures:
   // Each test opens its own.
   def isShared: Boolean = false
   def opener(root: Path): () => Storage = () => Storage.open(settings(root), limits)
 
-  directory.test("what was deployed is the present version, and kept when it is replaced, in SQLite"): root =>
+  directory.test("an old definition is the present version, and kept when replaced, in SQLite"): root =>
     keeps(s"jdbc:sqlite:${root.resolve("burst.db")}", "", "", "sqlite")(opener(root)())
 
-  directory.test("what was deployed is the present version, and kept when it is replaced, in PostgreSQL"):
-    root =>
-      val at = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
-      keeps(s"jdbc:${at.url}", at.user, at.password, "postgresql"):
-        Storage.open(settings(root, Some(at)), limits)
+  directory.test("an old definition is the present version, and kept when replaced, in PostgreSQL"): root =>
+    val at = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    keeps(s"jdbc:${at.url}", at.user, at.password, "postgresql"):
+      Storage.open(settings(root, Some(at)), limits)
 
   private def keeps(url: String, user: String, password: String, kind: String)(open: => Storage): Unit =
     DefinitionMigrationSuite.deploy(url, user, password, kind)
     val opened = open
     try
-      val old = opened.definitions.find("guest", "hello").getOrElse(fail("it is gone"))
+      val old = opened.definitions.find("guest", "hello").getOrElse(fail("the definition is missing"))
       assertEquals((old.version, old.options), ("0.0.7", FlareOptions(memory = Some(64))))
       assertEquals(old.environment, SealedEnvironment.Empty)
       assertEquals(put(opened, definition(pkg = package2)).map(_.version), Right("0.0.8"))
@@ -40,7 +39,7 @@ class DefinitionMigrationSuite extends StorageFixtures:
     finally opened.close()
 
 object DefinitionMigrationSuite:
-  /** A definition as that release kept it. */
+  /** Stores a definition as that release did. */
   private[store] def deploy(url: String, user: String, password: String, kind: String): Unit =
     Flyway
       .configure()
@@ -56,14 +55,14 @@ object DefinitionMigrationSuite:
             (namespace, name, revision, kind, package_id, package_size, options, parameters, updated)
           VALUES ('guest', 'hello', 7, 'rust', '${package1.value}', 1, '{"memory":64}', '{}', 5)""")
 
-/** The same as OpenWhisk's clients see it. */
+/** The same definition as OpenWhisk's clients see it. */
 class MigratedActionSuite extends HttpSuite:
   override def beforeAll(): Unit =
     val file = Path.of(config.getString("burst.store.directory"), "burst.db")
     DefinitionMigrationSuite.deploy(s"jdbc:sqlite:$file", "", "", "sqlite")
     super.beforeAll()
 
-  test("what was deployed is an action with the annotation of its kind, and is called"):
+  test("an old definition is an action with the annotation of its kind, and can be called"):
     val action = "/api/v1/namespaces/_/actions/hello"
     val found = send("GET", action)
     assertEquals(found.status, 200, found.body)

@@ -19,45 +19,44 @@ import scala.jdk.CollectionConverters.*
 /** What every implementation of [[DefinitionStore]] must do. */
 abstract class DefinitionStoreContract extends StorageFixtures:
 
-  storage.test("what was never stored is not found, not listed and not deleted"): s =>
+  storage.test("an unknown definition is not found, not listed and not deleted"): s =>
     assertEquals(s.definitions.find("guest", "hello"), None)
     assertEquals(s.definitions.list("guest", 10, 0), Vector.empty)
     assertEquals(s.definitions.delete("guest", "hello"), None)
 
-  storage.test("a taken name is refused and left as it was without overwrite"): s =>
+  storage.test("without overwrite a taken name is refused and left unchanged"): s =>
     val first = put(s, definition(), overwrite = false)
     assertEquals(first, Right(definition().copy(version = "0.0.1")))
     assertEquals(put(s, definition(pkg = package2), overwrite = false), Left(DeployRefusal.Exists))
     assertEquals(s.definitions.find("guest", "hello"), first.toOption)
 
-  storage.test("an overwrite replaces what it names and raises the patch version"): s =>
+  storage.test("an overwrite replaces a definition and raises the patch version"): s =>
     put(s, definition(), overwrite = true)
     val next = definition(pkg = package2).copy(packageSize = 9, updated = Timestamp.ofMicros(99))
     assertEquals(put(s, next, overwrite = true), Right(next.copy(version = "0.0.2")))
     assertEquals(s.definitions.find("guest", "hello"), Some(next.copy(version = "0.0.2")))
 
-  storage.test("an overwrite keeps the options it leaves open, and the parameters unless they are replaced"):
-    s =>
-      val first = definition().copy(
-        options = FlareOptions(granularity = Some(2), timeout = Some(5.millis)),
-        parameters = JsonObject("a" -> Json.fromInt(1))
-      )
-      put(s, first)
-      val next = definition().copy(
-        options = FlareOptions(timeout = Some(7.millis), memory = Some(64)),
-        parameters = JsonObject.empty
-      )
-      val merged = next.copy(
-        version = "0.0.2",
-        options = FlareOptions(granularity = Some(2), timeout = Some(7.millis), memory = Some(64)),
-        parameters = first.parameters
-      )
-      assertEquals(put(s, next, replaceParameters = false), Right(merged))
-      assertEquals(s.definitions.find("guest", "hello"), Some(merged))
-      val emptied = put(s, next)
-      assertEquals(emptied.map(_.parameters), Right(JsonObject.empty))
+  storage.test("an overwrite keeps options it does not set, and parameters unless they are replaced"): s =>
+    val first = definition().copy(
+      options = FlareOptions(granularity = Some(2), timeout = Some(5.millis)),
+      parameters = JsonObject("a" -> Json.fromInt(1))
+    )
+    put(s, first)
+    val next = definition().copy(
+      options = FlareOptions(timeout = Some(7.millis), memory = Some(64)),
+      parameters = JsonObject.empty
+    )
+    val merged = next.copy(
+      version = "0.0.2",
+      options = FlareOptions(granularity = Some(2), timeout = Some(7.millis), memory = Some(64)),
+      parameters = first.parameters
+    )
+    assertEquals(put(s, next, replaceParameters = false), Right(merged))
+    assertEquals(s.definitions.find("guest", "hello"), Some(merged))
+    val emptied = put(s, next)
+    assertEquals(emptied.map(_.parameters), Right(JsonObject.empty))
 
-  storage.test("of concurrent overwrites none loses what another set"): s =>
+  storage.test("concurrent overwrites do not lose each other's options"): s =>
     put(s, definition().copy(options = FlareOptions()))
     val settings = Vector(
       FlareOptions(granularity = Some(2)),
@@ -76,7 +75,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
       Some(settings.reduce(_.orElse(_)))
     )
 
-  storage.test("concurrent creations have one winner, concurrent overwrites a version each"): s =>
+  storage.test("concurrent creations have one winner, and concurrent overwrites get a version each"): s =>
     val pool = Executors.newFixedThreadPool(8)
     try
       def together[A](work: => A): Vector[A] =
@@ -86,7 +85,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
       assertEquals(versions.toSet, (2 to 17).map(n => s"0.0.$n").toSet)
     finally pool.shutdownNow()
 
-  storage.test("a list is of one namespace, newest first, and cut by limit and skip"): s =>
+  storage.test("a list has one namespace's definitions, newest first, and is cut by limit and skip"): s =>
     Vector("a" -> 3L, "b" -> 1L, "c" -> 2L).foreach: (name, at) =>
       put(s, definition(name).copy(updated = Timestamp.ofMicros(at)), overwrite = false)
     put(s, definition("other", "elsewhere"), overwrite = false)
@@ -100,12 +99,12 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(s.definitions.find("guest", "hello"), None)
 
   storage.test(
-    "a namespace has as many definitions, of as many bytes, as it may, also when they come at once"
+    "a namespace's limits on definitions and bytes hold, also for concurrent requests"
   ): s =>
     s.namespaces.create("guest")
     def bare(name: String, namespace: String = "guest") =
       definition(name, namespace).copy(parameters = JsonObject.empty)
-    // Each has a byte and the two of its parameters.
+    // Each has one byte and the two of its parameters.
     val few = limits.copy(definitions = 3, definitionBytes = 11)
     val pool = Executors.newFixedThreadPool(8)
     try
@@ -122,7 +121,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assert(put(s, bare("hello", "other"), overwrite = true, few).isRight)
 
   storage.test(
-    "parameters count among a namespace's bytes, also those that are kept, and lists leave them out"
+    "parameters count towards a namespace's bytes, also if kept, and lists leave them out"
   ): s =>
     val first = definition().copy(parameters = JsonObject("é" -> Json.fromInt(1)))
     val few = limits.copy(definitionBytes = 10)
@@ -147,7 +146,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
   private def versions(s: Storage, name: String = "hello") =
     s.definitions.versions("guest", name, 10, 0).map(_.version)
 
-  storage.test("older versions stay as they were, as many as are kept, the newest first"): s =>
+  storage.test("older versions stay unchanged, up to the number kept, newest first"): s =>
     val all =
       Vector.tabulate(5)(i =>
         definition(pkg = if i % 2 == 0 then package1 else package2).copy(updated = Timestamp.ofMicros(i))
@@ -162,7 +161,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
       assertEquals(s.definitions.find("guest", "hello", version), None, version)
     assertEquals(s.definitions.find("other", "hello", "0.0.5"), None)
 
-  storage.test("a change says which packages went with the versions it dropped"): s =>
+  storage.test("a change returns the packages that went with the versions it dropped"): s =>
     put(s, definition(pkg = package2))
     put(s, definition())
     put(s, definition())
@@ -172,7 +171,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(s.definitions.delete("guest", "hello").map(_.released), Some(Set(package1)))
     assertEquals(versions(s), Vector.empty)
 
-  storage.test("a name that is deleted and deployed again has a history of its own"): s =>
+  storage.test("a name that is deleted and deployed again starts a new history"): s =>
     put(s, definition())
     put(s, definition(pkg = package2))
     s.definitions.delete("guest", "hello")
@@ -180,7 +179,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(versions(s), Vector("0.0.1"))
 
   storage.test(
-    "rolling back makes a next version that is equal to an older one, also in what that left open"
+    "a rollback makes a new version that equals an older one, even in what that left unset"
   ): s =>
     val first = definition().copy(options = FlareOptions(memory = Some(64)), updated = Timestamp.ofMicros(1))
     put(s, first)
@@ -198,20 +197,20 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(versions(s), Vector("0.0.4", "0.0.3", "0.0.2"))
     assertEquals(back(Some("0.0.1"), 5), Left(DeployRefusal.NoSuchVersion("0.0.1")))
 
-  storage.test("where there is nothing to roll back to, that is told"): s =>
+  storage.test("a rollback without an older version is refused"): s =>
     def back = s.definitions.rollBack("guest", "hello", None, limits, Timestamp.ofMicros(1))
     assertEquals(back, Left(DeployRefusal.Missing))
     put(s, definition())
     assertEquals(back, Left(DeployRefusal.NoVersionBefore))
 
-  storage.test("older versions have what bytes the present ones leave, and those deployed first go"): s =>
+  storage.test("older versions use the bytes that present ones leave, and the oldest are dropped"): s =>
     def bare(name: String, size: Long, at: Long) =
       definition(name).copy(
         parameters = JsonObject.empty,
         packageSize = size,
         updated = Timestamp.ofMicros(at)
       )
-    // Each has two bytes of parameters, too.
+    // Each also has two bytes of parameters.
     val few = limits.copy(definitionBytes = 12)
     put(s, bare("a", 1, 1), limits = few)
     put(s, bare("b", 1, 2), limits = few)
@@ -221,7 +220,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     put(s, bare("a", 2, 5), limits = few)
     assertEquals((versions(s, "a"), versions(s, "b")), (Vector("0.0.3", "0.0.2"), Vector("0.0.2")))
     val others = put(s, bare("c", 3, 6), limits = few)
-    assert(others.isRight, "older versions are in nobody's way")
+    assert(others.isRight, "older versions give way")
     assertEquals((versions(s, "a"), versions(s, "b")), (Vector("0.0.3"), Vector("0.0.2")))
     assertEquals(
       s.definitions.rollBack(
@@ -247,7 +246,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     change(s, changes).fold(refusal => fail(s"$refusal"), identity)
 
   storage.test(
-    "variables are kept until they are changed, those of a version stay its own, secrets are all's"
+    "variables are kept until changed, each version has its own, and all versions share the secrets"
   ): s =>
     given Storage = s
     val a = VariableChanges(Some(Map("A" -> "é\n😀")), Vector(token("AAAA")))
@@ -264,7 +263,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(without.environment, SealedEnvironment.Empty)
     assertEquals(s.definitions.list("guest", 1, 0).map(_.environment), Vector(SealedEnvironment.Empty))
 
-  storage.test("a program has so many variables, of so many bytes, with those that are kept"): s =>
+  storage.test("a program's variables are limited in number and bytes, including those that are kept"): s =>
     given Storage = s
     def some(range: Range) = range.map(i => s"V$i" -> "").toMap
     deployed(s, VariableChanges(Some(some(0 until 99)), Vector(token("A" * 40))))
@@ -277,7 +276,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
       Left(DeployRefusal.VariablesTooLarge(5 + 2 + 2 + 2L * (full / 2 + 1)))
     )
 
-  storage.test("a variable of an older version is under a secret of its name, and counts no more"): s =>
+  storage.test("a secret overrides an older version's variable of its name, which no longer counts"): s =>
     given Storage = s
     deployed(s, VariableChanges(Some(Map("TOKEN" -> "x" * 60_000, "A" -> "1"))))
     deployed(s, VariableChanges(Some(Map.empty), Vector(token("A" * 60_000))))
@@ -287,7 +286,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(back.map(_.definition.environment), Right(there.get))
     assertEquals(s.definitions.find("guest", "hello").map(_.environment), there)
 
-  storage.test("what was sealed by another key than the database's is refused"): s =>
+  storage.test("a secret sealed by another key than the database's is refused"): s =>
     given Storage = s
     val other = SealedSecret("TOKEN", "other", "AAAA")
     val refusal = Left(DeployRefusal.OtherKey("other", keyOf(s)))
@@ -297,13 +296,13 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(change(s, VariableChanges(secrets = Vector(other))), refusal)
     deployed(s, VariableChanges(removed = Set("TOKEN")))
 
-  storage.test("variables and secrets count among a namespace's bytes, secrets once"): s =>
+  storage.test("variables and secrets count towards a namespace's bytes, secrets only once"): s =>
     given Storage = s
     def deployWith(changes: VariableChanges, bytes: Long) =
       val copy = s.packages.store(package1, Array(1))
       val wanted = definition().copy(parameters = JsonObject.empty, packageSize = 1)
       s.definitions.put(wanted, copy, true, limits.copy(definitionBytes = bytes), true, changes)
-    // The package, the braces of no parameters, and what stands between those of the variables.
+    // The package, the braces of the empty parameters, and the text between the braces of the variables.
     val one = 1 + 2 + 10
     val environment = VariableChanges(Some(Map("A" -> "1234")))
     assertEquals(deployWith(environment, one - 1), Left(DeployRefusal.TooLarge(one, one - 1)))
@@ -316,7 +315,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assert(deployWith(VariableChanges(), 2 * one + sealedBytes).isRight)
     assertEquals(versions(s, "hello"), Vector("0.0.3", "0.0.2"))
 
-  storage.test("the package of a version that is kept is needed, and no longer"): s =>
+  storage.test("a package is needed as long as a version that uses it is kept"): s =>
     val own = PackageId.of(Array[Byte](7))
     val copy = s.packages.store(own, Array(7))
     assert(s.definitions.put(definition(pkg = own), copy, overwrite = true, limits).isRight)

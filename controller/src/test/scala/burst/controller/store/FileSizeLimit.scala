@@ -2,8 +2,8 @@ package burst.controller.store
 
 import java.util.concurrent.TimeUnit
 
-/** Files of this process cannot grow beyond a size for a while: writes fail as on a disk that is full, for
-  * any user.
+/** Limits the size of this process's files for a while: writes beyond it fail as on a full disk, for any
+  * user.
   */
 object FileSizeLimit:
   def during[A](bytes: Long)(work: => A): A =

@@ -12,7 +12,7 @@ extension (store: FlareStore)
   def insert(flare: Flare, begun: Boolean = false, results: Vector[WorkerResult] = Vector.empty): Unit =
     val _ = store.write(FlareChange(flare.id, Record.New(flare, begun), results))
 
-  /** In a transaction with others that come at the same time. */
+  /** Inserts a flare in a transaction with others that arrive at the same time. */
   def insertTogether(flare: Flare): Unit =
     val change = FlareChange(flare.id, Record.New(flare, begun = false))
     val _ = Await.result(store.write(change)(ExecutionContext.global), 30.seconds)

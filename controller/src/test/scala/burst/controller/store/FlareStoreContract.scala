@@ -22,7 +22,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     try pool.invokeAll(work.asJava).asScala.toVector.map(_.get)
     finally pool.shutdownNow()
 
-  /** As it is taken over: its inputs stay where they are. */
+  /** The flare as it is taken over: its inputs stay in the store. */
   private def kept(flare: Flare) =
     val length = flare.request.inputs.text.length.toLong
     flare.copy(request = flare.request.copy(inputs = Inputs.OutOfLine(length)))
@@ -32,7 +32,7 @@ abstract class FlareStoreContract extends StorageFixtures:
   private def line(text: String, worker: Option[Int] = Some(0)) =
     LogText(worker, 0, LogStream.Stderr, Timestamp.ofMicros(5), text)
 
-  storage.test("an unknown flare has nothing, and adding to it adds nothing"): s =>
+  storage.test("an unknown flare has nothing, and adding to it has no effect"): s =>
     val id = FlareId.random()
     assertEquals(s.flares.find(id), None)
     s.flares.addLogs(id, Vector(line("lost")))
@@ -41,11 +41,11 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.phases(id), Vector.empty)
     assertEquals(s.flares.results(id, 0, 99), Vector.empty)
 
-  storage.test("results of a flare that is not there are a failure of the store, not silence"): s =>
+  storage.test("results of an unknown flare are a failure of the store"): s =>
     intercept[StoreException]:
       s.flares.addResults(FlareId.random(), Vector(WorkerResult(0, Some(short("1")), None)))
 
-  storage.test("what is written together is stored together, or not at all"): s =>
+  storage.test("what is written together is stored together or not at all"): s =>
     val f = flare()
     s.flares.insert(f)
     val output = WorkerResult(0, Some(short("1")), None)
@@ -62,10 +62,10 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.find(f.id), Some(bare(grown(f, FlareState.Succeeded))))
     assertEquals(s.flares.results(f.id, 0, 99), Vector(output))
     assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
-    // What comes after is a transaction of its own again.
+    // A later change is a transaction of its own again.
     s.flares.insert(flare())
 
-  storage.test("a flare comes back whole but for its inputs, and again after each update"): s =>
+  storage.test("a flare is read back whole except for its inputs, and again after each update"): s =>
     val queued = flare()
     s.flares.insert(queued)
     assertEquals(s.flares.find(queued.id), Some(bare(queued)))
@@ -73,14 +73,14 @@ abstract class FlareStoreContract extends StorageFixtures:
       s.flares.update(grown(queued, state))
       assertEquals(s.flares.find(queued.id), Some(bare(grown(queued, state))))
 
-  storage.test("where a flare comes from is kept with it: who takes it over goes on with its trace"): s =>
+  storage.test("a flare's origin is stored with it, so that its trace continues after a takeover"): s =>
     val plain = flare()
     val origin = Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true)))
     val traced = plain.copy(request = plain.request.copy(origin = Some(origin)))
     s.flares.insert(traced)
     assertEquals(s.flares.find(traced.id).flatMap(_.request.origin), Some(origin))
 
-  storage.test("a flare's variables are kept sealed, come back while it has not ended, and are hidden"): s =>
+  storage.test("a flare's variables are stored sealed, returned until it ends, and hidden otherwise"): s =>
     val environment = SealedEnvironment(Map("A" -> "é"), Vector(SealedSecret("TOKEN", "key", "AAAA")))
     val plain = flare()
     val f = plain.copy(request = plain.request.copy(environment = environment))
@@ -91,9 +91,9 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.takeUnfinished().map(_.request.environment), Vector(environment))
     s.flares.update(grown(f, FlareState.Succeeded))
     assertEquals(s.flares.takeUnfinished(), Vector.empty)
-    assertEquals(s.flares.inputs(f.id), None, "they went with the inputs")
+    assertEquals(s.flares.inputs(f.id), None, "they were deleted with the inputs")
 
-  storage.test("unfinished flares come back with their inputs, oldest first; ended ones do not"): s =>
+  storage.test("unfinished flares are returned with their inputs, oldest first; ended ones are not"): s =>
     val old = flare(created = 1, inputs = Inputs.Shared(JsonText("""{"k":1}""")))
     val young = grown(flare(created = 2), FlareState.Running)
     s.flares.insert(young)
@@ -106,7 +106,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.takeUnfinished(), Vector(kept(young)))
     assertEquals(s.flares.inputs(old.id), None)
 
-  storage.test("of some flares those come back that have not ended and are this store's"): s =>
+  storage.test("of the given flares those that have not ended and are this store's are returned"): s =>
     val environment = SealedEnvironment(Map("A" -> "b"), Vector.empty)
     val plain = flare(inputs = Inputs.Shared(JsonText("""{"k":1}""")))
     val mine = plain.copy(request = plain.request.copy(environment = environment))
@@ -115,7 +115,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.unfinished(Vector(FlareId.random(), ended.id, mine.id)), Vector(kept(mine)))
     assertEquals(s.flares.unfinished(Vector.empty), Vector.empty)
 
-  storage.test("an ended flare stays as it ended; to be told the same again is no fault"): s =>
+  storage.test("an ended flare stays as it ended, and storing the same end again is no error"): s =>
     val f = flare()
     s.flares.insert(f)
     val ended = grown(f, FlareState.Failed)
@@ -130,10 +130,10 @@ abstract class FlareStoreContract extends StorageFixtures:
     ).foreach(other => intercept[FlareTaken](s.flares.update(other)))
     assertEquals(s.flares.find(f.id), Some(bare(ended)))
 
-  sharing.test("of two controllers that end a flare differently at once, one does"): (one, other) =>
+  sharing.test("if two controllers end a flare differently at the same time, one succeeds"): (one, other) =>
     val flares = Vector.fill(20)(flare())
     flares.foreach(one.flares.insert(_))
-    // Half of them are taken over while both are at it.
+    // Half of them are taken over while both controllers write.
     val ends = flares.map: f =>
       Vector(one -> FlareState.Succeeded, other -> FlareState.Failed).map((store, state) =>
         () => Try(store.flares.update(grown(f, state))).map(_ => state)
@@ -147,7 +147,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       assertEquals(found.toVector, ended)
 
   sharing.test(
-    "a scheduler that was paused while another took its flares over changes nothing of them any more"
+    "a paused scheduler whose flares another one has taken over can no longer change them"
   ): (paused, successor) =>
     val f = flare()
     paused.flares.insert(f)
@@ -170,7 +170,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
     assertEquals(paused.flares.logTexts(f.id), Vector.empty)
 
-  storage.test("the attempt a flare is at is the one that was stored last"): s =>
+  storage.test("a flare's attempt is the one that was stored last"): s =>
     val f = flare()
     assertEquals(s.flares.attempt(f.id), None)
     s.flares.insert(f)
@@ -178,7 +178,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.update(f.copy(attempt = 2))
     assertEquals(s.flares.attempt(f.id), Some(2))
 
-  storage.test("large inputs and parts of logs stand beside the database, and come back as they were"): s =>
+  storage.test("large inputs and parts of logs are stored beside the database, and read back unchanged"): s =>
     val each = Inputs.Each(Vector(JsonText("\"é\""), JsonText("[1]"), JsonText("null")))
     val files = Files.createTempDirectory("burst-beside")
     val spool = Spool.open(files.resolve("spool"), s.blobs)
@@ -194,7 +194,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       assert(s.flares.addLogs(large.id, said, Some(part)))
       assert(s.flares.addLogs(large.id, Vector(line("last"))))
       assertEquals(s.flares.logTexts(large.id), line("first") +: said :+ line("last"))
-      // A part that does not fit whole is cut, and no blob is needed.
+      // A part that does not fit as a whole is cut and needs no blob.
       val long = Vector.fill(20)(line("long"))
       assert(!s.flares.addLogs(large.id, long, Some(BlobName.log("w", 1))))
       assertEquals(s.flares.logTexts(large.id).last, line("long"))
@@ -202,7 +202,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       val extent = s.flares.logExtent(large.id)
       assertEquals(s.flares.logPart(large.id, extent.from + 1, extent.until), None)
 
-  storage.test("inputs that a controller left behind as it ended go with the next round, others stay"): s =>
+  storage.test("inputs left behind by a controller are deleted by the next round, and others stay"): s =>
     val files = Files.createTempDirectory("burst-beside")
     val (live, over) = (flare(inputs = Inputs.OutOfLine(9)), flare(inputs = Inputs.OutOfLine(9)))
     for f <- Vector(live, over) do
@@ -223,7 +223,7 @@ abstract class FlareStoreContract extends StorageFixtures:
         s.blobs.delete(id, name)
     val janitor = Janitor(s.flares, s.packages, counting, retention, _ => 1 << 20, elapsed = () => now)
     janitor.round()
-    // It may have been about to be stored.
+    // It may be about to be stored.
     assert(s.blobs.load(lost, BlobName.output(0)).nonEmpty)
     now = now + Packages.Patience
     janitor.round()
@@ -231,13 +231,13 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.inputs(live.id), Some(Inputs.Shared(JsonText("1"))))
     intercept[NoSuchFileException](s.blobs.load(over.id, BlobName.Inputs))
     assert(s.blobs.load(over.id, BlobName.output(0)).nonEmpty)
-    assertEquals(deletions, 1, "of what is not there any more nothing is deleted each time")
+    assertEquals(deletions, 1, "a deleted blob is not deleted again")
 
   private def inputsFile(directory: Path, inputs: Inputs): Path =
     val content = InputsFile.encode(inputs).reduce(_ ++ _)
     Files.write(Files.createTempFile(directory, "inputs", ""), content.toArray)
 
-  storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
+  storage.test("groups are listed and counted apart from flares, and keep their inputs until they end"): s =>
     val (single, group) = (flare(), flare())
     val held = group.copy(request = group.request.copy(group = Some(GroupRole.Holder(7.millis))))
     Vector(single, held).foreach(s.flares.insert(_))
@@ -249,7 +249,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.update(grown(held, FlareState.Cancelled))
     assertEquals(s.flares.inputs(held.id), None)
 
-  storage.test("a list is of one namespace, newest first, filtered, cut, and without parts"): s =>
+  storage.test("a list has one namespace's flares, newest first, filtered and limited, without parts"): s =>
     val flares = Vector.tabulate(4)(i => flare(created = i, name = if i % 2 == 0 then "even" else "odd"))
     flares.foreach(s.flares.insert(_))
     s.flares.insert(flare(namespace = "elsewhere"))
@@ -266,7 +266,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(created(s.flares.list(Some("guest"), None, None, 2, 1)), Vector(2L, 1L))
     assert(s.flares.list(Some("guest"), None, None, 10, 0).forall(f => f.packs.isEmpty && f.workers.isEmpty))
 
-  storage.test("results tell an output of null from none, and the last one of a worker stays"): s =>
+  storage.test("results distinguish an output of null from none, and a worker's last result is kept"): s =>
     val f = flare()
     s.flares.insert(f)
     val failure = Failure(FailureKind.OutOfMemory, "killed", pack = Some(1))
@@ -281,36 +281,35 @@ abstract class FlareStoreContract extends StorageFixtures:
       Vector(WorkerResult(0, Some(short("null")), None), WorkerResult(1, None, Some(failure)))
     )
 
-  storage.test("results that come with a flare's record are stored, and counted, as those that follow it"):
-    s =>
-      val output = WorkerResult(0, Some(short("null")), None)
-      val failed = WorkerResult(0, None, Some(Failure(FailureKind.Error, "no")))
-      val beside = WorkerResult(1, Some(Output.OutOfLine(70_000)), None)
-      // The most bytes by which the older of two has to go.
-      def counted(name: String) =
-        Iterator.iterate(1L << 20)(_ / 2).takeWhile(_ > 0).foldLeft(0L): (most, step) =>
-          if s.flares.outdated(name, Keep(10, Timestamp.Epoch, most + step)).isDefined then most + step
-          else most
-      for
-        (told, kept) <- Vector(
-          Vector(output) -> Vector(output),
-          Vector(failed) -> Vector(failed),
-          Vector(failed, beside, output) -> Vector(output, beside)
-        )
-      do
-        val (together, apart) = (s"one-${kept.hashCode}", s"two-${kept.hashCode}")
-        def ended(name: String, created: Long) =
-          flare(created, state = FlareState.Succeeded, namespace = name)
-        val (first, second) = (ended(together, 1000), ended(apart, 1000))
-        s.flares.insert(first, begun = true, told)
-        s.flares.insert(second)
-        s.flares.addResults(second.id, told)
-        assertEquals(s.flares.results(first.id, 0, 99), kept)
-        assertEquals(s.flares.results(second.id, 0, 99), kept)
-        Vector(together, apart).foreach(name => s.flares.insert(ended(name, 2000)))
-        assertEquals(counted(together), counted(apart))
+  storage.test("results written with a flare's record are stored and counted like later ones"): s =>
+    val output = WorkerResult(0, Some(short("null")), None)
+    val failed = WorkerResult(0, None, Some(Failure(FailureKind.Error, "no")))
+    val beside = WorkerResult(1, Some(Output.OutOfLine(70_000)), None)
+    // The most bytes at which the older of two flares has to be deleted.
+    def counted(name: String) =
+      Iterator.iterate(1L << 20)(_ / 2).takeWhile(_ > 0).foldLeft(0L): (most, step) =>
+        if s.flares.outdated(name, Keep(10, Timestamp.Epoch, most + step)).isDefined then most + step
+        else most
+    for
+      (told, kept) <- Vector(
+        Vector(output) -> Vector(output),
+        Vector(failed) -> Vector(failed),
+        Vector(failed, beside, output) -> Vector(output, beside)
+      )
+    do
+      val (together, apart) = (s"one-${kept.hashCode}", s"two-${kept.hashCode}")
+      def ended(name: String, created: Long) =
+        flare(created, state = FlareState.Succeeded, namespace = name)
+      val (first, second) = (ended(together, 1000), ended(apart, 1000))
+      s.flares.insert(first, begun = true, told)
+      s.flares.insert(second)
+      s.flares.addResults(second.id, told)
+      assertEquals(s.flares.results(first.id, 0, 99), kept)
+      assertEquals(s.flares.results(second.id, 0, 99), kept)
+      Vector(together, apart).foreach(name => s.flares.insert(ended(name, 2000)))
+      assertEquals(counted(together), counted(apart))
 
-  storage.test("logs keep their order, their writer and their lines"): s =>
+  storage.test("logs keep their order, their writers and their lines"): s =>
     val f = flare()
     s.flares.insert(f)
     val texts = Vector(line("b\n"), line("a", None), line("ü\u0000'\"", Some(1)))
@@ -319,7 +318,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.logTexts(f.id), texts)
     assertEquals(s.flares.logExtent(f.id).truncated, false)
 
-  storage.test("logs beyond the limit are dropped and said to be; a log has no holes"): s =>
+  storage.test("logs beyond the limit are dropped and marked as truncated, without leaving holes"): s =>
     val f = flare()
     s.flares.insert(f)
     val cost = line("x" * 49).cost
@@ -336,7 +335,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.logTexts(g.id), Vector.empty)
     assert(s.flares.logExtent(g.id).truncated)
 
-  storage.test("a line of nothing takes of the limit as others do, and a text is cut between lines"): s =>
+  storage.test("an empty line counts like others towards the limit, and a text is cut between lines"): s =>
     val f = flare()
     s.flares.insert(f)
     s.flares.addLogs(f.id, Vector(line("\n" * 5000)))
@@ -344,7 +343,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(lines, Vector.fill((Samples.logLimit / LogText.LineCost).toInt)(""))
     assert(s.flares.logExtent(f.id).truncated)
 
-  storage.test("a log that is cleared while it is read is not passed off as whole"): s =>
+  storage.test("a log that is cleared while it is read is not returned as complete"): s =>
     val f = flare()
     s.flares.insert(f)
     (1 to 3).foreach(n => s.flares.addLogs(f.id, Vector(line(s"first $n"))))
@@ -355,7 +354,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.addLogs(f.id, Vector(line("second")))
     assertEquals(s.flares.logPart(f.id, 1, before.until), None)
     assertEquals(s.flares.logTexts(f.id), Vector(line("second")))
-    // What is added later is not of the log that was asked for.
+    // Lines that are added later do not belong to the log that was asked for.
     val later = s.flares.logExtent(f.id)
     s.flares.addLogs(f.id, Vector(line("third")))
     assertEquals(
@@ -363,7 +362,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       Some(LogPart(Vector(line("second")), later.until))
     )
 
-  storage.test("marks come by worker and time, and only as many as the limit allows"): s =>
+  storage.test("marks are sorted by worker and time, and limited in number"): s =>
     val f = flare()
     s.flares.insert(f)
     s.flares.addPhases(
@@ -401,7 +400,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(flare(state = FlareState.TimedOut))
     assertEquals(s.flares.countByState(), Map(FlareState.Queued -> 2, FlareState.TimedOut -> 1))
 
-  storage.test("pruning deletes by age and by number, oldest first, in batches, and never what runs"): s =>
+  storage.test("pruning deletes by age and number, oldest first, in batches, and never running flares"): s =>
     val running = flare(created = 0)
     s.flares.insert(running)
     val ended = Vector.tabulate(6)(i => flare(created = i * 100L, state = FlareState.Succeeded))
@@ -420,31 +419,30 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(left, Vector(500L, 400L, 0L))
     assertEquals(s.flares.takeUnfinished(), Vector(kept(running)))
 
-  storage.test("of a namespace whose flares take more bytes than they may the oldest go, of others none"):
-    s =>
-      def leaving(created: Long, namespace: String = "guest") =
-        val f = flare(created, namespace = namespace)
-        s.flares.insert(f)
-        val ended = f.copy(state = FlareState.Succeeded, ended = Some(f.created + 1.micro))
-        val results = Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None))
-        val (logs, phases) =
-          (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
-        s.flares.write(FlareChange(f.id, Record.Next(ended), results, logs, phases))
-        f.id
-      val first = leaving(1)
-      val others = leaving(0, "other")
-      val rest = Vector(leaving(2), leaving(3))
-      assertEquals(s.flares.namespaces(), Vector("guest", "other"))
-      def outdated(bytes: Long) = s.flares.outdated("guest", Keep(10, Timestamp.Epoch, bytes))
-      assertEquals(outdated(40000), None)
-      assertEquals(outdated(29000), Some(Timestamp.ofMicros(2)))
-      assertEquals(outdated(0), Some(Timestamp.ofMicros(3)), "the newest stays whatever it takes")
-      assertEquals(s.flares.prune("guest", Timestamp.ofMicros(2), 10).flares, 1)
-      assertEquals(s.flares.find(first), None)
-      assertEquals((rest :+ others).flatMap(s.flares.find).size, 3)
-      assertEquals(outdated(29000), None)
+  storage.test("the oldest flares of a namespace with too many bytes are deleted, and no others"): s =>
+    def leaving(created: Long, namespace: String = "guest") =
+      val f = flare(created, namespace = namespace)
+      s.flares.insert(f)
+      val ended = f.copy(state = FlareState.Succeeded, ended = Some(f.created + 1.micro))
+      val results = Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None))
+      val (logs, phases) =
+        (Vector(LogPiece(Vector(line("said")))), Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
+      s.flares.write(FlareChange(f.id, Record.Next(ended), results, logs, phases))
+      f.id
+    val first = leaving(1)
+    val others = leaving(0, "other")
+    val rest = Vector(leaving(2), leaving(3))
+    assertEquals(s.flares.namespaces(), Vector("guest", "other"))
+    def outdated(bytes: Long) = s.flares.outdated("guest", Keep(10, Timestamp.Epoch, bytes))
+    assertEquals(outdated(40000), None)
+    assertEquals(outdated(29000), Some(Timestamp.ofMicros(2)))
+    assertEquals(outdated(0), Some(Timestamp.ofMicros(3)), "the newest flare stays, whatever its size")
+    assertEquals(s.flares.prune("guest", Timestamp.ofMicros(2), 10).flares, 1)
+    assertEquals(s.flares.find(first), None)
+    assertEquals((rest :+ others).flatMap(s.flares.find).size, 3)
+    assertEquals(outdated(29000), None)
 
-  storage.test("an attempt that was cleared takes nothing any more"): s =>
+  storage.test("a cleared attempt takes no room any more"): s =>
     val f = flare()
     s.flares.insert(f)
     s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None)))
@@ -453,7 +451,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(flare(created = 0, state = FlareState.Failed))
     assertEquals(s.flares.outdated("guest", Keep(10, Timestamp.Epoch, 9000)), None)
 
-  storage.test("marks without number go with their flare"): s =>
+  storage.test("phase marks are deleted with their flare"): s =>
     val f = flare()
     s.flares.insert(f)
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", Timestamp.ofMicros(1))))
@@ -461,10 +459,10 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.prune("guest", Timestamp.ofMicros(Long.MaxValue), 10).flares, 1)
     assertEquals(s.flares.phases(f.id), Vector.empty)
 
-  storage.test("a flare is stored only while its package is there"): s =>
+  storage.test("a flare is stored only if its package exists"): s =>
     val lost = flare(pkg = PackageId.of(Array[Byte](9)))
     intercept[PackageGone](s.flares.insert(lost))
     assertEquals(s.flares.find(lost.id), None)
-    // but for one that runs, on a pack that has it
+    // except for one that already runs, on a pack that has the package
     s.flares.insert(lost, begun = true)
     assertEquals(s.flares.find(lost.id).map(_.id), Some(lost.id))

@@ -7,7 +7,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.{Failure, Success, Try}
 
-/** Who shares a transaction, and what becomes of those whose work fails. */
+/** Which changes share a transaction, and what happens to those that fail. */
 class GroupCommitSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private val threads = FunFixture[ExecutionContext](
@@ -15,7 +15,7 @@ class GroupCommitSuite extends munit.FunSuite:
     { case pool: java.util.concurrent.ExecutorService => pool.shutdown(); case _ => () }
   )
 
-  /** Transactions as lists of what was done in them and not taken back. */
+  /** Transactions as lists of what was done in them and not rolled back. */
   private final class Log:
     private val committed = mutable.Buffer.empty[Vector[String]]
     private var open = Vector.empty[String]
@@ -30,7 +30,7 @@ class GroupCommitSuite extends munit.FunSuite:
 
     def transactions: Vector[Vector[String]] = synchronized(committed.toVector)
 
-  /** What became of those who come before the first is done. */
+  /** The outcomes of changes that all arrive before the first is done. */
   private def written(commit: GroupCommit[Int, Int], all: Int*): Vector[Try[Int]] =
     val waiting = mutable.Queue.empty[Runnable]
     val later = new ExecutionContext:
@@ -38,9 +38,9 @@ class GroupCommitSuite extends munit.FunSuite:
       def reportFailure(cause: Throwable): Unit = throw cause
     val outcomes = all.toVector.map(commit(later)(_))
     while waiting.nonEmpty do waiting.dequeue().run()
-    outcomes.map(_.value.getOrElse(fail("one was forgotten")))
+    outcomes.map(_.value.getOrElse(fail("a change was forgotten")))
 
-  threads.test("those who come while somebody writes share the next transaction"): pool =>
+  threads.test("changes that arrive during a write share the next transaction"): pool =>
     given ExecutionContext = pool
     val log = Log()
     val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
@@ -56,7 +56,7 @@ class GroupCommitSuite extends munit.FunSuite:
     Await.result(Future.sequence(first +: others), 60.seconds)
     assertEquals(log.transactions.map(_.toSet), Vector(Set("first"), Set("a", "b", "c")))
 
-  threads.test("one that fails takes nobody with it, and is told"): pool =>
+  threads.test("a change that fails affects no other, and its caller receives the error"): pool =>
     val log = Log()
     val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
@@ -75,7 +75,7 @@ class GroupCommitSuite extends munit.FunSuite:
     Await.result(first, 60.seconds)
     assertEquals(log.transactions.flatten.toSet, Set("a", "c"))
 
-  test("one that is refused is told, and the others' transaction stands"):
+  test("the caller of a refused change receives the error, and the others' transaction commits"):
     val transactions = AtomicInteger()
     val refusing = GroupCommit[Int, Int](
       all =>
@@ -90,28 +90,27 @@ class GroupCommitSuite extends munit.FunSuite:
     assertEquals(all(1).failed.map(_.getMessage), Try("refused"))
     assertEquals(transactions.get, 1)
 
-  threads.test("where several may write, those who are tried by themselves do not wait for each other"):
-    pool =>
-      given ExecutionContext = pool
-      val (began, goOn, alone) = (CountDownLatch(1), CountDownLatch(1), CountDownLatch(3))
-      def write(all: Vector[String]): Vector[Try[Boolean]] =
-        if all == Vector("first") then
-          began.countDown()
-          goOn.await(60, TimeUnit.SECONDS)
-        if all.sizeIs > 1 then throw IllegalStateException("not together")
-        // Each waits until all are here.
-        if all != Vector("first") then
-          alone.countDown()
-          assert(alone.await(60, TimeUnit.SECONDS))
-        all.map(_ => Success(true))
-      val commit = GroupCommit(write, oneWriter = false, _ => 1)
-      val first = commit(pool)("first")
-      assert(began.await(60, TimeUnit.SECONDS))
-      val others = Vector("a", "b", "c").map(commit(pool)(_))
-      goOn.countDown()
-      assertEquals(Await.result(Future.sequence(first +: others), 60.seconds), Vector.fill(4)(true))
+  threads.test("with several writers, changes that are tried alone do not wait for each other"): pool =>
+    given ExecutionContext = pool
+    val (began, goOn, alone) = (CountDownLatch(1), CountDownLatch(1), CountDownLatch(3))
+    def write(all: Vector[String]): Vector[Try[Boolean]] =
+      if all == Vector("first") then
+        began.countDown()
+        goOn.await(60, TimeUnit.SECONDS)
+      if all.sizeIs > 1 then throw IllegalStateException("not together")
+      // Each write waits until all have arrived.
+      if all != Vector("first") then
+        alone.countDown()
+        assert(alone.await(60, TimeUnit.SECONDS))
+      all.map(_ => Success(true))
+    val commit = GroupCommit(write, oneWriter = false, _ => 1)
+    val first = commit(pool)("first")
+    assert(began.await(60, TimeUnit.SECONDS))
+    val others = Vector("a", "b", "c").map(commit(pool)(_))
+    goOn.countDown()
+    assertEquals(Await.result(Future.sequence(first +: others), 60.seconds), Vector.fill(4)(true))
 
-  test("a transaction has so many, and so many bytes, or one alone; an outcome too few is nobody's success"):
+  test("a transaction is limited in number and bytes, and a missing outcome is a failure"):
     val sizes = mutable.Buffer.empty[Int]
     def commit(weight: Int => Long) = GroupCommit[Int, Int](
       all =>
@@ -129,7 +128,7 @@ class GroupCommitSuite extends munit.FunSuite:
     val forgetful = GroupCommit[Int, Int](_ => Vector.empty, oneWriter = true, _ => 1)
     assert(written(forgetful, 1, 2).forall(_.isFailure))
 
-  threads.test("all of many are done once, in transactions of their own or others'"): pool =>
+  threads.test("many changes are all done once, in shared or separate transactions"): pool =>
     given ExecutionContext = pool
     val log = Log()
     val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
@@ -138,7 +137,7 @@ class GroupCommitSuite extends munit.FunSuite:
     assertEquals(log.transactions.flatten.map(_.toInt).sorted, (0 until 500).toVector)
     assertEquals(commit.awaiting, 0)
 
-  test("threads that take nothing any more fail what they are given, and no other waits for it"):
+  test("changes given to threads that take no more work fail, and no other waits for them"):
     val closed = Executors.newSingleThreadExecutor()
     closed.shutdown()
     val commit = GroupCommit(Log().write, oneWriter = true, _ => 1)
@@ -146,7 +145,7 @@ class GroupCommitSuite extends munit.FunSuite:
     refused.foreach(one => intercept[RejectedExecutionException](Await.result(one, 60.seconds)))
     assertEquals(commit.awaiting, 0)
 
-  threads.test("where no thread can be started nothing is stored, and it is once one can"): pool =>
+  threads.test("if no thread can be started, nothing is stored until one can"): pool =>
     val log = Log()
     val commit = GroupCommit(log.write, oneWriter = true, _ => 1)
     val exhausted = new ExecutionContext:

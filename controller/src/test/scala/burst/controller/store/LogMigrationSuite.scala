@@ -8,16 +8,16 @@ import java.sql.{Connection, DriverManager}
 import org.flywaydb.core.Flyway
 import scala.util.Using
 
-/** Logs of a release that had a row for each line. */
+/** Logs of a release that stored each line as a row. */
 class LogMigrationSuite extends StorageFixtures:
   // Each test opens its own.
   def isShared: Boolean = false
   def opener(root: Path): () => Storage = () => Storage.open(settings(root), limits)
 
-  directory.test("lines that were rows are the log still, in SQLite"): root =>
+  directory.test("a log stored as rows is still readable, in SQLite"): root =>
     keeps(s"jdbc:sqlite:${root.resolve("burst.db")}", "", "", "sqlite")(opener(root)())
 
-  directory.test("lines that were rows are the log still, in PostgreSQL"): root =>
+  directory.test("a log stored as rows is still readable, in PostgreSQL"): root =>
     val at = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     keeps(s"jdbc:${at.url}", at.user, at.password, "postgresql"):
       Storage.open(settings(root, Some(at)), limits)

@@ -4,7 +4,7 @@ import burst.controller.flare.LogText
 import burst.protocol.FlareId
 
 extension (store: FlareStore)
-  /** A whole log. */
+  /** Reads a whole log. */
   def logTexts(id: FlareId): Vector[LogText] =
     val extent = store.logExtent(id)
     Vector.unfold(extent.from)(from =>

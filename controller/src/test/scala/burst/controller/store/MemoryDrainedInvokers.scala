@@ -3,7 +3,7 @@ package burst.controller.store
 import burst.protocol.InvokerId
 import java.util.concurrent.atomic.AtomicReference
 
-/** Drained machines of a test. */
+/** The drained machines of a test. */
 final class MemoryDrainedInvokers extends DrainedInvokers:
   private val ids = AtomicReference(Set.empty[InvokerId])
   def all(): Set[InvokerId] = ids.get

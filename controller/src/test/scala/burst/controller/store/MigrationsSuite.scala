@@ -7,7 +7,7 @@ import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** Databases that one release after the other opens. */
+/** Databases that are opened by one release after another. */
 class MigrationsSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private val directory = FunFixture[Path](
@@ -22,12 +22,12 @@ class MigrationsSuite extends munit.FunSuite:
     source.setUrl(s"jdbc:sqlite:${root.resolve("test.db")}")
     Migrations(source, s"db/releases/$release").migrate(others)
 
-  directory.test("a release works with what the next one has only added to"): root =>
+  directory.test("a release works with tables that the next one has only added to"): root =>
     open(root, "first")
-    open(root, "adding", others = fail("nobody has to be asked"))
+    open(root, "adding", others = fail("other controllers need not be counted"))
     open(root, "first")
 
-  directory.test("a release refuses what a newer one has broken with, and says what to do"): root =>
+  directory.test("a release refuses tables that a newer one has broken, and explains what to do"): root =>
     open(root, "first")
     open(root, "breaking")
     open(root, "breaking")
@@ -35,13 +35,13 @@ class MigrationsSuite extends munit.FunSuite:
     assert(told.contains("changed by a newer release (V2, breaking renamed)"), told)
     assert(told.contains("restore the backup"), told)
 
-  directory.test("nothing is broken with while others work with it"): root =>
+  directory.test("a breaking migration is refused while other controllers use the database"): root =>
     open(root, "first")
     val told = intercept[SetupException](open(root, "breaking", others = 2)).getMessage
     assert(told.contains("V2, breaking renamed") && told.contains("2 other controllers are up: stop"), told)
     open(root, "first")
 
-  test("the members of a cluster are counted, and this process is not one of the others"):
+  test("the members of a cluster are counted, without this process"):
     val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     val own = AdvisoryLock(settings, AdvisoryLock.Members)
     assert(own.tryShared())
@@ -58,7 +58,7 @@ class MigrationsSuite extends munit.FunSuite:
       sessions.foreach(_.close())
       own.close()
 
-  test("a migration may take longer than a statement, and who comes second waits for it"):
+  test("a migration may take longer than a statement, and later controllers wait for it"):
     val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     Using.resource(PostgresDatabase.migrating(settings.copy(statementTimeout = 500.millis))): source =>
       Using.resource(source.getConnection()): connection =>
@@ -66,7 +66,7 @@ class MigrationsSuite extends munit.FunSuite:
         assertEquals(connection.getNetworkTimeout, 0)
       assertEquals(Migrations(source, "db/releases/first").flyway.getConfiguration.getLockRetryCount, -1)
 
-  test("a migration that the release before cannot go on with says so in its name"):
+  test("a migration that breaks the previous release is named so"):
     val removing = """(?i)\b(DROP\s+(TABLE|COLUMN)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN)\b""".r
     val scripts = Vector("postgresql", "sqlite").flatMap: kind =>
       val folder = Path.of(getClass.getResource(s"/db/migration/$kind").toURI)
@@ -74,7 +74,7 @@ class MigrationsSuite extends munit.FunSuite:
     val number = """V(\d+)__(.*)\.sql""".r
     for script <- scripts do
       script.getFileName.toString match
-        // Before that releases did not work next to each other.
+        // Earlier releases did not run next to each other.
         case number(version, description) if version.toInt > 21 && !description.startsWith("breaking_") =>
           assertEquals(removing.findFirstIn(Files.readString(script)), None, script)
         case _ => ()

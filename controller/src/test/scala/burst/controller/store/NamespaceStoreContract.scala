@@ -13,7 +13,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
       case Some(Array(uuid, key)) => (uuid, key)
       case other => fail(s"not a key pair: $other")
 
-  storage.test("wrong, swapped, empty and monstrous credentials open nothing"): s =>
+  storage.test("wrong, swapped, empty and huge credentials open nothing"): s =>
     val (uuid, key) = split(s.namespaces.create("guest"))
     val wrong = Vector(
       (uuid, key.reverse),
@@ -28,7 +28,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     )
     wrong.foreach((u, k) => assertEquals(s.namespaces.authenticate(u, k), None))
 
-  storage.test("a key opens its own namespace, with the configured limits or its own"): s =>
+  storage.test("a key opens its own namespace, with the configured limits or the namespace's own"): s =>
     val (uuid, key) = split(s.namespaces.create("guest"))
     val own = limits.copy(burstSize = 3)
     val (otherUuid, otherKey) = split(s.namespaces.create("other", OwnLimits(burstSize = Some(3))))
@@ -41,7 +41,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     assertEquals(s.namespaces.limits("other"), Some(own))
     assertEquals(s.namespaces.limits("nobody"), None)
 
-  sharing.test("a program's key opens its caller's namespace until its time is over, on every controller"):
+  sharing.test("a program's key opens its caller's namespace until it expires, on every controller"):
     (one, other) =>
       val (uuid, _) = split(one.namespaces.create("guest"))
       val (otherUuid, _) = split(one.namespaces.create("other"))
@@ -52,7 +52,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
       assertEquals(other.namespaces.authenticate(otherUuid, key), None)
       assertEquals(other.namespaces.authenticate(uuid, made(Timestamp.now() - 1.milli)), None)
 
-  storage.test("a program's key opens nothing once its namespace's is replaced or revoked"): s =>
+  storage.test("a program's key opens nothing once its namespace's key is replaced or revoked"): s =>
     def key(uuid: String) =
       s.secrets.activationKeys.make(uuid, Timestamp.now() + 1.minute).getOrElse(fail("no key"))
     val (uuid, _) = split(s.namespaces.create("guest"))
@@ -62,7 +62,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     s.namespaces.revoke("guest")
     assertEquals(s.namespaces.authenticate(newUuid, key(newUuid)), None)
 
-  storage.test("a key is replaced and the limits stay, limits are changed and the key stays"): s =>
+  storage.test("replacing a key keeps the limits, and changing the limits keeps the key"): s =>
     val own = OwnLimits(burstSize = Some(7), egress = Some(true))
     val (uuid, key) = split(s.namespaces.create("team", own))
     val (newUuid, newKey) = split(s.namespaces.replaceKey("team").map(_.credentials))
@@ -78,9 +78,9 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     assertEquals(s.namespaces.replaceKey("nobody"), None)
     assertEquals(s.namespaces.limit("nobody", OwnLimits()), None)
     s.namespaces.revoke("team")
-    assertEquals(s.namespaces.replaceKey("team"), None, "what was revoked stays so")
+    assertEquals(s.namespaces.replaceKey("team"), None, "a revoked namespace stays revoked")
 
-  storage.test("a namespace is created once"): s =>
+  storage.test("a namespace is created only once"): s =>
     assert(s.namespaces.create("guest").isDefined)
     assertEquals(s.namespaces.create("guest"), None)
 
@@ -102,7 +102,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     assertEquals(s.namespaces.authenticate(uuid, key).map(_.namespace), Some("made"))
     assert(s.namespaces.find("revoked").exists(_.revoked.isDefined))
 
-  sharing.test("a revoked key opens nothing at once, on all controllers of a database, until it is replaced"):
+  sharing.test("a revoked key is refused immediately by all controllers of a database, until it is replaced"):
     (one, second) =>
       val other = if isShared then second else one
       val (uuid, key) = split(one.namespaces.create("guest"))
@@ -112,7 +112,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
       assertEquals(other.namespaces.revoked(), Set("guest"))
       assert(revoked.exists(_.revoked.isDefined), revoked)
       assertEquals(other.namespaces.authenticate(uuid, key), None)
-      assertEquals(one.namespaces.revoke("guest"), revoked, "a second time is nothing new")
+      assertEquals(one.namespaces.revoke("guest"), revoked, "a second revocation changes nothing")
       assertEquals(one.namespaces.revoke("nobody"), None)
       assertEquals(other.namespaces.find("guest"), revoked)
       assertEquals(one.namespaces.create("guest"), None)
@@ -120,7 +120,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
       assertEquals(other.namespaces.authenticate(newUuid, newKey).map(_.namespace), Some("guest"))
       assertEquals(other.namespaces.authenticate(uuid, key), None)
 
-  storage.test("an overwrite replaces key and limits"): s =>
+  storage.test("an overwrite replaces both key and limits"): s =>
     val (uuid, key) = split(s.namespaces.create("guest", OwnLimits(memory = Some(7))))
     val (newUuid, newKey) =
       split(s.namespaces.create("guest", OwnLimits(burstSize = Some(7)), overwrite = true))
@@ -130,7 +130,7 @@ abstract class NamespaceStoreContract extends StorageFixtures:
       Some(Identity("guest", limits.copy(burstSize = 7), Some(newUuid)))
     )
 
-  storage.test("a list is by name, and cut by limit and skip"): s =>
+  storage.test("a list is sorted by name, and cut by limit and skip"): s =>
     Vector("c", "a", "b").foreach(s.namespaces.create(_))
     assertEquals(s.namespaces.list(10, 0).map(_.name), Vector("a", "b", "c"))
     assertEquals(s.namespaces.list(1, 1).map(n => n.name -> n.limits), Vector("b" -> limits))

@@ -13,7 +13,7 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.StreamConverters.*
 import scala.util.{Try, Using}
 
-/** A PostgreSQL server of the test's own: a fresh cluster in a temporary directory, on a free port. */
+/** A PostgreSQL server for tests: a fresh cluster in a temporary directory, on a free port. */
 final class PostgresServer private (directory: Path) extends AutoCloseable:
   import PostgresServer.*
 
@@ -30,17 +30,17 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
     run("initdb" +: options ++: Seq("-D", s"$data", s"--pwfile=$password"))
     startSomewhere(attempts = 5)
 
-  /** Another process may take a port before the server has it. */
+  /** Tries several ports, as another process may take one before the server does. */
   @tailrec private def startSomewhere(attempts: Int): Unit =
     port = FreePort.in(Ports)
     if !answers() then if attempts > 1 then startSomewhere(attempts - 1) else refuse()
 
-  /** Starts the server on the data and the port it has, and waits until it answers. */
+  /** Starts the server with its present data and port, and waits until it answers. */
   def start(): Unit = if !answers() then refuse()
 
   private def refuse() = throw IllegalStateException(s"PostgreSQL did not start:\n${Files.readString(log)}")
 
-  /** Whether it does not end at its start. */
+  /** Starts the server and waits until it answers; returns whether it still runs. */
   private def answers(): Boolean =
     val address = Seq("-h", "127.0.0.1", "-p", s"$port", "-k", s"$directory")
     val process = builder(("postgres" +: Seq("-D", s"$data") ++: Forgetful ++: address)*).start()
@@ -51,15 +51,15 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
       process.waitFor(20, TimeUnit.MILLISECONDS)
     process.isAlive
 
-  /** `kill -9` of the server's first process; its others follow as they notice. */
+  /** Kills the server's first process with `kill -9`; its other processes follow as they notice. */
   def kill(): Unit =
     val children = postmaster.toVector.flatMap(_.descendants.toScala(Vector))
     postmaster.foreach(_.destroyForcibly().waitFor())
-    // A new one refuses to start while old ones still hold the shared memory.
+    // A new server refuses to start while old processes still hold the shared memory.
     children.foreach(_.onExit.get(30, TimeUnit.SECONDS))
     postmaster = None
 
-  /** Ends all connections of others, in whatever they are. */
+  /** Ends all other connections, whatever they are doing. */
   def cutConnections(): Unit =
     Using.resource(connect("postgres")): connection =>
       val others =
@@ -67,10 +67,10 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
       Using.resource(connection.createStatement)(_.execute(others))
     ()
 
-  /** An empty database; returns its name. */
+  /** Creates an empty database; returns its name. */
   def createDatabase(): String = create("")
 
-  /** One with this release's tables, as nobody has used them yet. */
+  /** Creates an unused database with this release's tables; returns its name. */
   def migratedDatabase(): String = create(s" TEMPLATE $migrated")
 
   private lazy val migrated =
@@ -92,12 +92,12 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
       8,
       connectTimeout,
       20.seconds,
-      // Tests stand still on a busy machine, too.
+      // On a busy machine tests can pause in a transaction, too.
       idleTransaction = 60.seconds,
       memory = 5.millis
     )
 
-  /** Stops it at once, so that it gives back the memory it shares, which outlives whom it is taken from. */
+  /** Stops the server immediately, so that it returns its shared memory, which would otherwise outlive it. */
   override def close(): Unit =
     try if postmaster.exists(_.isAlive) then run(Seq("pg_ctl", "stop", "-m", "immediate", "-D", s"$data"))
     finally kill()
@@ -123,12 +123,12 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
       .redirectOutput(ProcessBuilder.Redirect.appendTo(log.toFile))
 
 object PostgresServer:
-  /** Of those that the kernel gives to nobody, so that it is free again after a restart; the servers of the
-    * tests in Rust have others.
+  /** Ports that the kernel never assigns, so that they are free again after a restart; the servers of the
+    * Rust tests use others.
     */
   private val Ports = 10000 until 18000
 
-  /** Only a machine that goes down would lose what is not on the disk yet; that of a killed server is in the
+  /** Without flushing, only a machine that goes down loses writes; those of a killed server are in the
     * kernel's memory.
     */
   private val Forgetful = Seq("-c", "fsync=off", "-c", "full_page_writes=off")
@@ -138,7 +138,7 @@ object PostgresServer:
 
   private val isRoot = System.getProperty("user.name") == "root"
 
-  // It refuses to run as root; the package brings a user for it.
+  // PostgreSQL refuses to run as root; its package brings a user for it.
   private val unprivileged =
     if isRoot then Seq("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups") else Seq.empty
 
@@ -159,9 +159,9 @@ object PostgresServer:
         "PostgreSQL is not installed: on Debian, apt-get install postgresql; tests/prepare.sh does"
       ))
 
-  /** A fresh server, gone when closed or at the latest with this JVM. */
+  /** Starts a fresh server, which is removed when closed or at the latest with this JVM. */
   def fresh(): PostgresServer =
-    // Its user must get there, and the name of its socket must be short.
+    // The server's user must have access to it, and the name of its socket must be short.
     val directory = Files.createTempDirectory(Path.of("/tmp"), "burst-postgres")
     Files.setPosixFilePermissions(directory, PosixFilePermissions.fromString("rwx------"))
     own(directory)
@@ -169,5 +169,5 @@ object PostgresServer:
     Runtime.getRuntime.addShutdownHook(Thread(() => server.close()))
     server
 
-  /** Serves all tests that do not harm it. */
+  /** A server for all tests that do not harm it. */
   lazy val shared: PostgresServer = fresh()

@@ -15,7 +15,7 @@ import scala.concurrent.{blocking, Await, Future}
 import scala.util.{Try, Using}
 import scalikejdbc.*
 
-/** Storages over a database of the test's own. */
+/** Storages on a database of their own. */
 trait PostgresStorage extends StorageFixtures:
   def isShared: Boolean = true
   def opener(root: Path): () => Storage =
@@ -32,11 +32,11 @@ class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorag
 class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
 class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
 
-/** What is peculiar to PostgreSQL. */
+/** What only PostgreSQL does. */
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
   private val server = FunFixture[PostgresServer](_ => PostgresServer.fresh(), _.close())
 
-  directory.test("what one has changed no other remembers otherwise once that is told: keys and definitions"):
+  directory.test("no controller remembers an old key or definition once another's change has returned"):
     root =>
       val open = opener(root)
       val (changing, reading) = (open(), open())
@@ -57,7 +57,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
         reading.close()
 
   FunFixture.map2(directory, server).test(
-    "a killed server fails calls by a deadline, loses nothing it said it kept, and is used again when it is back"
+    "a killed server fails calls by a deadline, loses nothing that was confirmed, and is used again later"
   ): (root, server) =>
     val database = server.createDatabase()
     val storage = hasty(root, server, database)
@@ -71,7 +71,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       assertEquals(failure.operation, "storing a flare")
       intercept[StoreException](storage.namespaces.authenticate("uuid", "key"))
       server.start()
-      // Connections that died with it may still be handed out, one each.
+      // Connections that died with it may each still be handed out once.
       eventually(storage.flares.update(grown(kept, FlareState.Running)))
       assertEquals(eventually(storage.flares.find(kept.id)).map(_.state), Some(FlareState.Running))
       assertEquals(
@@ -94,15 +94,15 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       assert(told.contains(s"$one/packages") && told.contains(s"$two/packages"), told)
       assert(told.contains("burst.store.s3.url"), told)
       assert(Files.exists(former.resolve("0")), "nothing is touched")
-      // The same packages, under another name.
+      // The same packages under another name are accepted.
       val mounted = Files.createSymbolicLink(two.resolve("mounted"), one)
       open(mounted).close()
     finally first.close()
-    // Packages that were moved are known.
+    // Packages that were moved are recognized.
     Files.walk(two.resolve("packages")).sorted(java.util.Comparator.reverseOrder).forEach(Files.delete(_))
     Files.move(one.resolve("packages"), two.resolve("packages"))
     open(two).close()
-  server.test("a transaction whose connection is cut leaves nothing to those after it"): server =>
+  server.test("a transaction whose connection is cut does not affect later ones"): server =>
     val settings = server.settings(server.createDatabase())
     val database = PostgresDatabase.open(settings)
     try
@@ -114,7 +114,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       assertEquals(JdbcEpochStore(database).present(), JdbcEpochStore(database).next() - 1)
     finally database.close()
 
-  server.test("a transaction that stands still does not keep its rows from others"): server =>
+  server.test("a transaction that stalls does not block its rows for others"): server =>
     val settings = server.settings(server.createDatabase())
     val still = PostgresDatabase.open(settings.copy(idleTransaction = 15.seconds))
     val other = PostgresDatabase.open(settings.copy(statementTimeout = 60.seconds))
@@ -129,14 +129,14 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       assertEquals(JdbcEpochStore(other).next(), 2L)
       done.countDown()
       Await.ready(standing, 1.minute)
-      assert(standing.value.exists(_.isFailure), "it has been ended")
+      assert(standing.value.exists(_.isFailure), "the stalled transaction was ended")
       assertEquals(JdbcEpochStore(still).next(), 3L)
     finally Seq(still, other).foreach(_.close())
 
   FunFixture.map2(
     directory,
     server
-  ).test("what was announced as stored while the server was killed is there"): (root, server) =>
+  ).test("flares announced as stored are not lost when the server is killed"): (root, server) =>
     val database = server.createDatabase()
     val storage = hasty(root, server, database)
     @volatile var killed = false
@@ -144,7 +144,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       patiently(root, server, database)(keepPackages)
       val announced = java.util.concurrent.ConcurrentLinkedQueue[burst.protocol.FlareId]()
       val writers = Vector.fill(4)(Thread: () =>
-        // Until the first one that fails by the kill: on a busy machine some may before.
+        // Until the first failure after the kill: on a busy machine an insert may fail before it.
         val stored = Iterator
           .continually(flare())
           .map(f => Try(storage.flares.insert(f)).map(_ => f.id))
@@ -166,24 +166,23 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       killed = true
       storage.close()
 
-  directory.test("what cannot be reached or lets nobody in is told with its address, without the password"):
-    root =>
-      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 20.seconds)
-      Vector(
-        good.copy(password = "wrong-password") -> false,
-        // It is tried for as long, several times.
-        good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst"), connectTimeout = 1.second) -> true,
-        PostgresServer.shared.settings("nowhere", 20.seconds) -> false
-      ).foreach: (settings, mayPass) =>
-        val failure = intercept[StoreUnavailable](Storage.open(this.settings(root, Some(settings)), limits))
-        assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
-        assert(!failure.getMessage.contains(settings.password), failure.getMessage)
-        assert(!settings.toString.contains(settings.password))
-        assertEquals(failure.mayPass, mayPass, failure)
-      val without = Try(PostgresDatabase.open(good.copy(password = ""))).failed.get
-      assert(!without.asInstanceOf[StoreUnavailable].mayPass, without)
+  directory.test("a failure to reach or enter the server names its address, and not the password"): root =>
+    val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 20.seconds)
+    Vector(
+      good.copy(password = "wrong-password") -> false,
+      // A server that does not answer is tried several times within the timeout.
+      good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst"), connectTimeout = 1.second) -> true,
+      PostgresServer.shared.settings("nowhere", 20.seconds) -> false
+    ).foreach: (settings, mayPass) =>
+      val failure = intercept[StoreUnavailable](Storage.open(this.settings(root, Some(settings)), limits))
+      assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
+      assert(!failure.getMessage.contains(settings.password), failure.getMessage)
+      assert(!settings.toString.contains(settings.password))
+      assertEquals(failure.mayPass, mayPass, failure)
+    val without = Try(PostgresDatabase.open(good.copy(password = ""))).failed.get
+    assert(!without.asInstanceOf[StoreUnavailable].mayPass, without)
 
-  test("leases go by the server's clock, whatever this machine's says"):
+  test("leases follow the server's clock, whatever this machine's clock says"):
     val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     PostgresDatabase.open(settings).close()
     Using.resource(PostgresDatabase.session(settings)): session =>
@@ -210,10 +209,10 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       assertEquals(activations.endAbandoned(Duration.Zero, Timestamp.ofMicros(2000)), 1)
     finally database.close()
 
-  directory.test("of several hosts the primary is used, also where the first is gone or does not answer"):
+  directory.test("of several hosts the primary is used, even if the first is down or does not answer"):
     root =>
       val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 20.seconds)
-      // Connections beyond its backlog are not answered.
+      // Connections beyond the backlog are not answered.
       val silent = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
       val waiting = Vector.fill(4)(SocketChannel.open())
       try
@@ -228,18 +227,18 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
         waiting.foreach(_.close())
         silent.close()
 
-  sharing.test("epochs only count up, whoever asks for them"): (one, other) =>
+  sharing.test("epochs only increase, whoever asks for them"): (one, other) =>
     assertEquals(one.epochs.present(), 0L)
     assertEquals(Vector(one, other, one).map(_.epochs.next()), Vector(1L, 2L, 3L))
     assertEquals(other.epochs.present(), 3L)
 
-  sharing.test("drained machines are known to all, until they are resumed"): (one, other) =>
+  sharing.test("drained machines are known to all controllers until they are resumed"): (one, other) =>
     Seq("a", "b", "a").foreach(id => one.drained.add(InvokerId(id)))
     assertEquals(other.drained.all(), Set("a", "b").map(InvokerId(_)))
     Seq("a", "a").foreach(id => other.drained.remove(InvokerId(id)))
     assertEquals(one.drained.all(), Set(InvokerId("b")))
 
-  directory.test("controllers that start at once on an empty database all come up"): root =>
+  directory.test("controllers that start at the same time on an empty database all come up"): root =>
     val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     val opened = java.util.concurrent.ConcurrentLinkedQueue[Try[Storage]]()
     val starts = Vector.fill(3)(Thread: () =>
@@ -249,20 +248,21 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     starts.foreach(_.join())
     opened.forEach(_.get.close())
 
-  /** One whose calls do not wait long for a server that is not there, nor for one that is slow: on a busy
-    * machine one may fail.
+  /** A storage whose calls do not wait long for a server that is down or slow: on a busy machine one may
+    * fail.
     */
   private def hasty(root: Path, server: PostgresServer, database: String): Storage =
     val settings = server.settings(database, connectTimeout = 1.second)
     eventually(Storage.open(this.settings(root, Some(settings)), limits))
 
-  /** What is done before the server is killed. */
+  /** Runs the work that comes before the server is killed, with a long timeout. */
   private def patiently(root: Path, server: PostgresServer, database: String)(work: Storage => Unit): Unit =
     val settings = server.settings(database, connectTimeout = 20.seconds)
     val storage = Storage.open(this.settings(root, Some(settings)), limits)
     try work(storage)
     finally storage.close()
 
-  /** The pool finds dead connections one by one; each may cost one failure. */
+  /** Repeats work that may fail: the pool finds dead connections one by one, each at the cost of one failure.
+    */
   private def eventually[A](work: => A): A =
     Iterator.continually(Try(work)).take(20).find(_.isSuccess).getOrElse(Try(work)).get

@@ -6,7 +6,7 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
 import scala.util.Success
 
-/** What is read once for many, and where. */
+/** What is read once for many callers, and on which thread. */
 class RememberedSuite extends munit.FunSuite:
   private def counting(validity: Validity = Validity.UntilChanged(), most: Int = 10) =
     val known = Remembered[String, Int](most, validity)
@@ -17,21 +17,21 @@ class RememberedSuite extends munit.FunSuite:
         reads
       (value, reads)
 
-  test("it is read once, until something is changed"):
+  test("a value is read once, until something is changed"):
     val validity = Validity.UntilChanged()
     val read = counting(validity)
     assertEquals(Vector("a", "a", "b", "a").map(read), Vector((1, 1), (1, 1), (2, 2), (1, 2)))
     validity.changed()
     assertEquals(Vector("a", "a").map(read), Vector((3, 3), (3, 3)))
 
-  test("what was read while somebody changed it is read again"):
+  test("a value that was read during a change is read again"):
     val validity = Validity.UntilChanged()
     val known = Remembered[String, Int](10, validity)
     assertEquals(known("a") { validity.changed(); 1 }, 1)
     assertEquals(known("a")(2), 2)
     assertEquals(known("a")(3), 2)
 
-  test("where others change it too it is remembered for a while that begins before it is read"):
+  test("with other writers a value is remembered for a while, counted from before it is read"):
     var now = 0
     val known = Remembered[String, Int](10, Validity.TimeToLive(50.nanos, () => MonotonicTime.ofNanos(now)))
     assertEquals(known("a") { now += 20; 1 }, 1)
@@ -41,7 +41,7 @@ class RememberedSuite extends munit.FunSuite:
     assertEquals(known("a")(3), 3)
 
   test(
-    "what is asked for all the time is read again by one, on a thread that may block, before it is too old"
+    "a value in use is read again before it is too old, by one caller, on a thread that may block"
   ):
     var now = 0
     val known = Remembered[String, Int](10, Validity.TimeToLive(50.nanos, () => MonotonicTime.ofNanos(now)))
@@ -52,13 +52,13 @@ class RememberedSuite extends munit.FunSuite:
     def read() = blocking.reading(known("a") { Blocking.begins(); 2 })
     val first = read()
     assertEquals(first.value, None)
-    assertEquals(read().value, Some(Success(1)), "a second read waits for nobody")
+    assertEquals(read().value, Some(Success(1)), "a second read does not wait")
     assertEquals(sent.size, 1)
     sent.foreach(_.run())
     assertEquals(first.value, Some(Success(2)))
     assertEquals(read().value, Some(Success(2)))
 
-  test("whoever changes what others remember returns when they have forgotten it"):
+  test("a change returns once the others have forgotten the old value"):
     val validity = Validity.TimeToLive(5.millis)
     val known = Remembered[String, Int](10, validity)
     assertEquals(known("a")(1), 1)
@@ -66,9 +66,9 @@ class RememberedSuite extends munit.FunSuite:
     validity.awaitForgotten()
     assertEquals(known("a")(2), 2)
 
-  test("whoever waits for that on the store's threads keeps none of them"):
+  test("waiting for that keeps none of the store's threads"):
     val blocking = Blocking(ExecutionContext.parasitic)
-    // Nobody waits for these, which on a busy machine take long to be made.
+    // Nobody waits for these: on a busy machine it takes long to create them.
     val lasting = Validity.TimeToLive(30.seconds)
     assert(!Vector.fill(10)(blocking(lasting.awaitForgotten())).exists(_.isCompleted))
     val (validity, begun) = (Validity.TimeToLive(20.millis), System.nanoTime)
@@ -76,11 +76,11 @@ class RememberedSuite extends munit.FunSuite:
     changes.foreach(Await.result(_, 30.seconds))
     assert(System.nanoTime - begun >= 20.millis.toNanos)
 
-  test("no more is remembered than is to be"):
+  test("the number of remembered values is limited"):
     val read = counting(most = 2)
     assertEquals(Vector("a", "b", "c", "a").map(read).last, (4, 4))
 
-  test("what is known is done on the thread that asks, what blocks on those for that, and its failure told"):
+  test("a known value is returned on the caller's thread; blocking reads use theirs and report failures"):
     val threads = Executors.newSingleThreadExecutor()
     try
       val blocking = Blocking(ExecutionContext.fromExecutor(threads))
@@ -97,7 +97,7 @@ class RememberedSuite extends munit.FunSuite:
       assertEquals(begun, 2)
       val broken = blocking.reading[Int](throw IllegalStateException("broken"))
       assertEquals(broken.value.flatMap(_.failed.toOption).map(_.getMessage), Some("broken"))
-      // Nor is a thread kept from blocking by what it did before.
+      // A thread may block whatever it did before.
       Blocking.begins()
     finally
       threads.shutdown()

@@ -15,7 +15,7 @@ object Samples:
 
   val logLimit = 1000L
 
-  /** Of each definition. */
+  /** The number of versions kept of each definition. */
   val versions = 3
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
@@ -52,7 +52,7 @@ object Samples:
     val copy = contents.get(id).fold(PackageCopy.fresh(id))(storage.packages.store(id, _))
     storage.definitions.put(wanted, copy, overwrite, limits, replaceParameters).map(_.definition)
 
-  /** Flares may be of these packages: definitions of a namespace nobody looks at keep them. */
+  /** Makes both packages available for flares: definitions in a namespace of their own keep them. */
   def keepPackages(storage: Storage): Unit =
     Vector("1" -> package1, "2" -> package2).foreach((name, id) =>
       put(storage, definition(name, "keeper", id))
@@ -71,7 +71,7 @@ object Samples:
       updated = Timestamp.ofMicros(17)
     )
 
-  /** `created` in microseconds. */
+  /** Creates a flare; `created` is in microseconds. */
   def flare(
       created: Long = 1000,
       state: FlareState = FlareState.Queued,

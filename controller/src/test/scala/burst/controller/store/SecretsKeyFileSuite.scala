@@ -10,12 +10,12 @@ import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scalikejdbc.*
 
-/** Which key a database's secrets are sealed by, on any database. */
+/** Which key seals a database's secrets, on any database. */
 abstract class SecretsKeyFileContract extends StorageFixtures:
   protected def key(root: Path) =
     SecretsKey.read(root.resolve("secrets.key")).getOrElse(fail("there is no key"))
 
-  /** Stores a definition with a secret, and says whether a storage can open it. */
+  /** Stores a definition with a secret; `opens` checks whether a storage can open it. */
   private def deploy(s: Storage): Unit =
     val hello = DefinitionName("guest", "hello")
     val secrets = s.secrets.seal(hello, Map("TOKEN" -> "hunter2")).getOrElse(fail("no key"))
@@ -28,7 +28,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
     val there = s.definitions.find("guest", "hello").getOrElse(fail("not deployed"))
     s.secrets.open(DefinitionName("guest", "hello"), there.environment).isRight
 
-  directory.test("the first start makes the key, later ones use it"): root =>
+  directory.test("the first start creates the key, and later ones use it"): root =>
     val open = opener(root)
     val first = open()
     val made = key(root).id
@@ -40,7 +40,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
     again.close()
 
   directory.test(
-    "without its key a controller starts, and says of secrets what it lacks; with it all is well"
+    "without its key a controller starts but cannot use secrets, until the key is back"
   ): root =>
     val open = opener(root)
     val first = open()
@@ -49,7 +49,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
     val (file, away) = (root.resolve("secrets.key"), root.resolve("away"))
     Files.move(file, away)
     val without = open()
-    assert(!Files.exists(file), "it makes none of its own")
+    assert(!Files.exists(file), "no new key is created")
     assert(!opens(without))
     assertEquals(without.secrets.seal(DefinitionName("guest", "hello"), Map("A" -> "1")), None)
     without.close()
@@ -58,14 +58,14 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
     assert(opens(again))
     again.close()
 
-  directory.test("another key than that of the secrets ends the start, and is good where there are none"):
+  directory.test("a start with another key than that of the secrets fails, unless there are no secrets"):
     root =>
       val open = opener(root)
       val first = open()
       val file = root.resolve("secrets.key")
       def another() =
         Files.delete(file)
-        SecretsKey.create(file).getOrElse(fail("there is one"))
+        SecretsKey.create(file).getOrElse(fail("a key already exists"))
       first.close()
       another()
       val second = open()
@@ -76,7 +76,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
       val told = intercept[SetupException](open()).getMessage
       assert(told.contains(used) && told.contains(unfit.id), told)
 
-  directory.test("a controller whose key another one has replaced stores no secret by it"): root =>
+  directory.test("a controller whose key another one has replaced stores no secret with it"): root =>
     val open = opener(root)
     val first = open()
     val file = root.resolve("secrets.key")
@@ -91,7 +91,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
     second.close()
     first.close()
 
-  directory.test("a link to nothing ends the start, and is not followed for ever"): root =>
+  directory.test("a dangling link fails the start, and is not followed forever"): root =>
     val file = root.resolve("secrets.key")
     Files.createSymbolicLink(file, root.resolve("nowhere"))
     val told = intercept[SetupException](opener(root)()).getMessage
@@ -99,7 +99,7 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
 
 class SqliteSecretsKeyFileSuite extends SecretsKeyFileContract, EmbeddedStorage
 class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorage:
-  /** What controllers find that start at once, each with its file. */
+  /** The keys of controllers that start at the same time, each with its own file. */
   private def settled(files: Vector[Path]): Vector[Option[SecretsKey]] =
     val database =
       PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase()))
@@ -112,18 +112,18 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
       pool.shutdownNow()
       database.close()
 
-  directory.test("of controllers that start at once in one directory all have the same key"): root =>
+  directory.test("controllers that start together in one directory get the same key"): root =>
     val keys = settled(Vector.fill(16)(root.resolve("secrets.key")))
     assertEquals(keys.flatten.map(_.id), Vector.fill(16)(key(root).id))
     assertEquals(Files.list(root).count(), 1L)
 
-  directory.test("of controllers that start at once in their own directories one has the key"): root =>
+  directory.test("of controllers that start together in separate directories one has the key"): root =>
     val files = Vector.tabulate(4)(i => root.resolve(s"$i/secrets.key"))
     val keys = settled(files)
     assertEquals(keys.flatten.size, 1)
     assertEquals(files.map(Files.exists(_)), keys.map(_.isDefined))
 
-  directory.test("a key that is lost is replaced once the table is emptied"): root =>
+  directory.test("a lost key is replaced once the table is emptied"): root =>
     val database =
       PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase()))
     try
@@ -137,7 +137,7 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
       assertNotEquals(made, lost)
     finally database.close()
 
-  directory.test("a key is not replaced while a secret that it has sealed is being stored"): root =>
+  directory.test("a key is not replaced while a secret sealed with it is being stored"): root =>
     val database =
       PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.migratedDatabase()))
     val pool = Executors.newSingleThreadExecutor()
@@ -149,7 +149,7 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
       val starting = database.write("storing a secret"):
         assertEquals(SecretsKeyFile.of(database), Some(key.id))
         val starting = pool.submit[Option[SecretsKey]](() => SecretsKeyFile.settle(other, database))
-        // It stands before the row that is held here.
+        // It waits for the row that is held here.
         def waits = database.read("looking"):
           sql"SELECT 1 FROM pg_locks WHERE NOT granted".map(_.int(1)).list().nonEmpty
         val limit = System.nanoTime + 20.seconds.toNanos

@@ -10,8 +10,7 @@ import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.util.{Failure, Success, Try}
 
-/** What becomes of changes of many flares that share a transaction: of each the same as if it had been alone.
-  */
+/** Changes of many flares that share a transaction: each has the same effect as if it were alone. */
 abstract class SharedChangesContract extends StorageFixtures:
   private def line(text: String) = LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(5), text)
   private def lines(text: String) = Vector(LogPiece(Vector(line(text))))
@@ -19,13 +18,13 @@ abstract class SharedChangesContract extends StorageFixtures:
   private def fresh(flare: Flare) = FlareChange(flare.id, Record.New(flare, begun = false))
   private def next(flare: Flare) = FlareChange(flare.id, Record.Next(flare))
 
-  /** In one transaction. */
+  /** Writes the changes in one transaction. */
   private def write(storage: Storage, changes: Vector[FlareChange]): Vector[Try[Boolean]] =
     storage.flares match
       case store: JdbcFlareStore => store.write(changes)
       case other => fail(s"$other")
 
-  /** They come before the first is done. */
+  /** Writes the changes so that all of them arrive before the first is done. */
   private def writeLater(storage: Storage, changes: Vector[FlareChange]): Vector[Try[Boolean]] =
     val waiting = mutable.Queue.empty[Runnable]
     val threads = new ExecutionContext:
@@ -33,9 +32,9 @@ abstract class SharedChangesContract extends StorageFixtures:
       def reportFailure(cause: Throwable): Unit = throw cause
     val written = changes.map(change => storage.flares.write(change)(threads))
     while waiting.nonEmpty do waiting.dequeue().run()
-    written.map(_.value.getOrElse(fail("one was forgotten")))
+    written.map(_.value.getOrElse(fail("a change was forgotten")))
 
-  storage.test("each comes whole, whatever it is"): s =>
+  storage.test("each change is stored whole, whatever it consists of"): s =>
     val all = Vector.tabulate(40)(i => flare(created = i))
     val (before, meanwhile) = all.splitAt(30)
     assertEquals(write(s, before.map(fresh)), Vector.fill(30)(Success(true)))
@@ -56,7 +55,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     }
     meanwhile.foreach(f => assertEquals(s.flares.inputs(f.id), Some(f.request.inputs)))
 
-  storage.test("a change that is refused is told why, and no other is refused"): s =>
+  storage.test("a refused change reports the reason, and no other change is refused"): s =>
     val Vector(running, ended, differently, full) = Vector.tabulate(4)(i => flare(created = i)): @unchecked
     Vector(running, ended, differently, full).foreach(s.flares.insert(_))
     val end = grown(ended, FlareState.Failed)
@@ -89,15 +88,15 @@ abstract class SharedChangesContract extends StorageFixtures:
       Vector("true", "true", "FlareTaken", "false", "PackageGone", "FlareTaken", "true", "true")
     )
     assertEquals(s.flares.find(running.id).map(_.state), Some(FlareState.Running))
-    // It had arrived before.
+    // It was stored before.
     assertEquals(s.flares.results(ended.id, 0, 9), output("1"))
     assertEquals(s.flares.logTexts(ended.id), Vector(line("once")))
     assertEquals(s.flares.find(differently.id).map(_.state), Some(FlareState.Succeeded))
     assertEquals(s.flares.find(packageless.id), None)
     assertEquals(s.flares.logExtent(forgotten), LogExtent(0, 0, truncated = false))
 
-  storage.test("one that the database does not take is alone with that"): s =>
-    // Its result is of no flare.
+  storage.test("a change that the database rejects fails alone"): s =>
+    // Its result belongs to no flare.
     val wrong = fresh(flare()).copy(id = FlareId.random(), results = output("1"))
     val others = Vector.fill(5)(flare())
     val outcomes = writeLater(s, wrong +: others.map(fresh))
@@ -106,7 +105,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     others.foreach(f => assert(s.flares.find(f.id).isDefined))
     intercept[StoreException](write(s, wrong +: Vector.fill(2)(fresh(flare()))))
 
-  storage.test("a new flare that had arrived, though nobody heard of it, is told as stored"): s =>
+  storage.test("a new flare that was already stored, unnoticed, is reported as stored"): s =>
     val (plain, asked) = (flare(), flare(created = Timestamp.now().micros))
     val keyed = asked.copy(request = asked.request.copy(submission = Some(Submission("k", "d"))))
     Vector(plain, keyed).foreach: f =>
@@ -115,7 +114,7 @@ abstract class SharedChangesContract extends StorageFixtures:
       assert(s.flares.write(whole))
       assertEquals(s.flares.results(f.id, 0, 9), output("1"))
       assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
-      // It has gone on since.
+      // It has continued since.
       assert(s.flares.write(whole.copy(logs = lines("said more"))))
       assertEquals(s.flares.logTexts(f.id), Vector(line("said more")))
       assert(s.flares.write(fresh(grown(f, FlareState.Running))))
@@ -127,12 +126,12 @@ abstract class SharedChangesContract extends StorageFixtures:
     val taken = fresh(other.copy(request = other.request.copy(submission = Some(Submission("k", "d")))))
     val again = fresh(keyed).copy(results = output("1"), logs = lines("said"))
     assertEquals(write(s, Vector(taken, again)).map(_.isSuccess), Vector(false, true))
-    // What has ended stays as it is.
+    // A flare that has ended stays as it is.
     s.flares.update(grown(plain, FlareState.Succeeded))
     intercept[StoreException](s.flares.write(fresh(plain)))
     assertEquals(s.flares.find(plain.id).map(_.state), Some(FlareState.Succeeded))
 
-  storage.test("what the database says of it tells nothing of what is stored"): s =>
+  storage.test("the database's error messages reveal nothing of the stored data"): s =>
     val present = flare()
     s.flares.insert(present)
     val change = FlareChange(present.id, results = output("\"confided\""), logs = lines("confided"))
@@ -141,7 +140,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     val next = causes.collect { case sql: java.sql.SQLException => sql.iterator.asScala }.flatten
     (causes ++ next).foreach(cause => assert(!cause.toString.contains("confided"), cause))
 
-  storage.test("what they take is counted of each as of one alone"): s =>
+  storage.test("the size of shared changes is counted like that of single ones"): s =>
     val (together, alone) = (flare(namespace = "one"), flare(namespace = "two"))
     def steps(f: Flare, write: Vector[FlareChange] => Unit): Unit =
       val other = flare(namespace = "third")
@@ -163,7 +162,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     val filler = (namespace: String) =>
       flare(namespace = namespace).copy(state = FlareState.Succeeded, ended = Some(Timestamp.ofMicros(5000)))
     Vector("one", "two").foreach(namespace => s.flares.insert(filler(namespace)))
-    // All that the namespace has.
+    // All bytes of the namespace.
     def bytes(namespace: String): Option[Int] =
       (0 to 5000).find(bytes => s.flares.outdated(namespace, Keep(10, Timestamp.Epoch, bytes)).isEmpty)
     def record(f: Flare): Int =
@@ -175,7 +174,7 @@ abstract class SharedChangesContract extends StorageFixtures:
     assertEquals(bytes("one"), Some(expected.toInt))
     assertEquals(bytes("two"), bytes("one"))
 
-  sharing.test("flares that are taken over are refused, and those that ended before are not"): (one, other) =>
+  sharing.test("changes of taken-over flares are refused, unless these had ended before"): (one, other) =>
     val all = Vector.fill(6)(flare())
     all.foreach(one.flares.insert(_))
     val (live, ended) = all.splitAt(3)
@@ -189,8 +188,8 @@ abstract class SharedChangesContract extends StorageFixtures:
     assert(outcomes.last.failed.toOption.exists(_.isInstanceOf[Superseded]), outcomes)
     ended.foreach(f => assertEquals(other.flares.logTexts(f.id), Vector(line("late"))))
 
-  sharing.test("writing and taking over do not wait for each other"): (one, other) =>
-    // As each scheduler does before it writes anything: from then on there is the row that both lock.
+  sharing.test("writing and taking over do not block each other"): (one, other) =>
+    // Each scheduler does this before it writes anything; it creates the row that both lock.
     val _ = one.flares.takeUnfinished()
     val all = Vector.fill(40)(flare())
     all.foreach(one.flares.insert(_))
@@ -203,4 +202,4 @@ abstract class SharedChangesContract extends StorageFixtures:
       assertEquals(next.flares.takeUnfinished().size, all.size)
       val refused = Await.result(written, 1.minute).flatMap(_.failed.toOption)
       assert(refused.forall(_.isInstanceOf[FlareTaken]), refused)
-      assert(refused.isEmpty || refused.size == all.size, "in the middle of it")
+      assert(refused.isEmpty || refused.size == all.size, "the takeover split the changes")

@@ -18,14 +18,14 @@ class SqliteNamespaceStoreSuite extends NamespaceStoreContract, EmbeddedStorage
 class SqliteTriggerStoreSuite extends TriggerStoreContract, EmbeddedStorage
 class SqliteAlarmStoreSuite extends AlarmStoreContract, EmbeddedStorage
 
-/** What is peculiar to the embedded database. */
+/** What only the embedded database does. */
 class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
-  directory.test("what was stored is there again after a start, also after a start that did not end"): root =>
+  directory.test("stored data survives a restart, even of a process that was killed"): root =>
     val first = open(root)
     val running = flare()
     first.flares.insert(running)
     val credentials = first.namespaces.create("guest").getOrElse(fail("not created"))
-    // Not closed: as a killed process leaves it.
+    // Not closed, as after a killed process.
     val second = open(root)
     assertEquals(
       second.flares.takeUnfinished(),
@@ -38,7 +38,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     first.close()
     second.close()
 
-  directory.test("others do not read what is stored"): root =>
+  directory.test("other users cannot read what is stored"): root =>
     val own = root.resolve("controller")
     open(own).close()
     assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(own)), "rwx------")
@@ -51,7 +51,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     assert(held.nonEmpty && held.forall(!_.contains(key)))
     storage.close()
 
-  directory.test("inputs are gone from the database when the flare has ended"): root =>
+  directory.test("inputs are deleted from the database when the flare has ended"): root =>
     val storage = open(root)
     val f = flare()
     storage.flares.insert(f)
@@ -72,7 +72,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(failure.operation, "authenticating")
     assert(!failure.getMessage.contains("secret"))
 
-  directory.test("a transaction is flushed to the disk when power must not take it, or when all are"): root =>
+  directory.test("a transaction is flushed to the disk if it must survive power loss, or if all are"): root =>
     import scalikejdbc.*
     def flushed(database: Database, durability: Durability): Boolean =
       database.write("looking", durability)(sql"PRAGMA synchronous".map(_.int(1)).single()).contains(2)
@@ -84,7 +84,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(turns.map(flushed(flushing, _)).toSet, Set(true))
     flushing.close()
 
-  directory.test("a disk that is full for a while fails what is written then, and nothing after it"): root =>
+  directory.test("a full disk fails only the writes of that time"): root =>
     val storage = open(root)
     try
       val ending = flare()
@@ -94,10 +94,10 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
         val ended = FlareChange.Record.Next(grown(ending, FlareState.Succeeded))
         val _ = storage.flares.write(FlareChange(ending.id, ended, results))
       FileSizeLimit.during(Files.size(root.resolve("burst.db-wal")) + 8192):
-        // The first is too large for memory and fails on its way, the others when they are committed.
+        // The first one exceeds the memory and fails midway, the others when they are committed.
         intercept[StoreException](end())
         (1 to 3).foreach(_ => intercept[StoreException](storage.flares.insert(flare(name = "x" * 8192))))
-        assertEquals(storage.flares.find(ending.id).map(_.state), Some(FlareState.Queued), "reading goes on")
+        assertEquals(storage.flares.find(ending.id).map(_.state), Some(FlareState.Queued), "reads still work")
       storage.flares.insert(flare())
       end()
       assertEquals(storage.flares.find(ending.id).map(_.state), Some(FlareState.Succeeded))

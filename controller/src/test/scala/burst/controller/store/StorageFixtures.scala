@@ -4,14 +4,14 @@ import java.nio.file.{Files, Path}
 import java.util.Comparator
 import scala.concurrent.duration.DurationInt
 
-/** Storages in a directory that goes with the test. */
+/** Storages in a directory that is deleted with the test. */
 trait StorageFixtures extends munit.FunSuite:
   override def munitTimeout = 3.minutes
 
-  /** What opens storages of the same data, empty at first. */
+  /** Returns a function that opens storages of the same data, empty at first. */
   def opener(root: Path): () => Storage
 
-  /** Whether several controllers have this database at once, or it is one process's alone. */
+  /** Whether several controllers share this database, or a single process owns it. */
   def isShared: Boolean
 
   def settings(root: Path, postgres: Option[PostgresSettings] = None): StoreSettings =
@@ -46,7 +46,7 @@ trait StorageFixtures extends munit.FunSuite:
       one.close()
   )
 
-  /** The first one's end is the directory's. */
+  /** Opens storages of the same data; closing the first one deletes the directory. */
   private def opened(count: Int): Vector[Storage] =
     val root = Files.createTempDirectory("burst-store")
     val open = opener(root)

@@ -8,7 +8,7 @@ class StoreSettingsSuite extends munit.FunSuite:
     val own = s"""burst.store { directory = "d", $key.url = "$url" }"""
     StoreSettings.from(ConfigFactory.parseString(own).withFallback(ConfigFactory.load()))
 
-  test("a database has one host or several"):
+  test("a database can have one host or several"):
     Vector(
       "postgresql://db/burst",
       "postgresql://my_db:5432/burst?sslmode=verify-full",
@@ -17,7 +17,7 @@ class StoreSettingsSuite extends munit.FunSuite:
     ).foreach: url =>
       assertEquals(read("postgresql", url).postgres.map(_.url.toString), Some(url))
 
-  test("what there must be one of at least is told by its setting"):
+  test("a number that must be at least one is reported by its setting"):
     for key <- Vector("read-connections", "retention.versions") do
       val own = ConfigFactory.parseString(s"burst.store { directory = d, $key = 0 }")
       val failure = intercept[SetupException](StoreSettings.from(own.withFallback(ConfigFactory.load())))

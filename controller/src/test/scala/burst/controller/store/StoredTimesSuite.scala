@@ -8,7 +8,7 @@ import io.circe.parser.decode
 import io.circe.syntax.*
 import scala.concurrent.duration.DurationInt
 
-/** Rows of earlier releases are there: the unit of each number in them stays what it is. */
+/** Rows of earlier releases exist, so the unit of each stored number must stay the same. */
 class StoredTimesSuite extends munit.FunSuite:
   private val id = FlareId.random()
 
@@ -29,7 +29,7 @@ class StoredTimesSuite extends munit.FunSuite:
     assertEquals(decode[FlareTerms](terms), Right(read))
     assertEquals(read.asJson.noSpaces, terms)
 
-  test("an activation's times are milliseconds, whatever they say"):
+  test("an activation's times are milliseconds, and any number can be read"):
     def record(start: Long, end: Long, duration: Long) =
       s"""{"id":"${id.value}","namespace":"guest","name":"a","version":"0.0.1","subject":"guest","start":$start,""" +
         s""""end":$end,"duration":$duration,"cause":null,"status":0,"annotations":{}}"""
@@ -48,6 +48,6 @@ class StoredTimesSuite extends munit.FunSuite:
     )
     assertEquals(decode[ActivationHead](record(1700000000000L, 1700000000250L, 250)), Right(head))
     assertEquals(head.asJson.noSpaces, record(1700000000000L, 1700000000250L, 250))
-    // One unreadable record would make all of its namespace's unreadable.
+    // One unreadable record would make all records of its namespace unreadable.
     for number <- Vector(Long.MaxValue, Long.MinValue, -1L) do
       assert(decode[ActivationHead](record(number, number, number)).isRight, s"$number")

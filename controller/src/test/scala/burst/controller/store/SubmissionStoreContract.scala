@@ -9,7 +9,7 @@ import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.{Success, Try}
 
-/** What stores of flares and of records promise of submissions' keys, which are kept for a day here. */
+/** What stores of flares and records must do with submissions' keys, which are kept for a day here. */
 abstract class SubmissionStoreContract extends StorageFixtures:
   private def now = Timestamp.now()
 
@@ -39,7 +39,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     intercept[AlreadySubmitted](s.flares.insert(second))
     assertEquals(s.flares.find(second.id), None)
     assertEquals(s.flares.takeUnfinished().map(_.id), Vector(first.id))
-    // As it stays when it changes and ends.
+    // The key stays when the flare changes and ends.
     s.flares.update(grown(first, FlareState.Succeeded))
     assertEquals(s.flares.submitted("guest", "k"), Some(Submitted(first.id, "d")))
     val other = keyed("k", namespace = "other")
@@ -49,15 +49,15 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     s.flares.insert(keyed("K"))
     Vector.fill(2)(flare()).foreach(s.flares.insert(_))
 
-  storage.test("what is not stored leaves no key"): s =>
-    // With a result that is of no flare.
+  storage.test("a flare that is not stored leaves no key"): s =>
+    // Its result belongs to no flare.
     val lost = FlareChange(FlareId.random(), FlareChange.Record.New(keyed("k"), begun = false))
     val results = Vector(WorkerResult(0, Some(short("1")), None))
     intercept[StoreException](s.flares.write(lost.copy(results = results)))
     assertEquals(s.flares.submitted("guest", "k"), None)
     s.flares.insert(keyed("k"))
 
-  storage.test("a key is forgotten with its flare, or after its time"): s =>
+  storage.test("a key is forgotten with its flare, or when it expires"): s =>
     val ended = keyed("gone", state = FlareState.Succeeded).copy(ended = Some(Timestamp.ofMicros(7)))
     s.flares.insert(ended)
     assertEquals(s.flares.prune("guest", Timestamp.ofMicros(7), 10).flares, 1)
@@ -72,7 +72,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     assert(s.flares.find(old.id).isDefined, "the flare is kept")
     intercept[AlreadySubmitted](s.flares.insert(keyed("old")))
 
-  storage.test("records of what is no flare have keys as well"): s =>
+  storage.test("records that are not flares have keys as well"): s =>
     def record(key: String) =
       OpenRecord(FlareId.random(), "guest", "seq", now, JsonObject.empty, Some(Submission(key, "d")))
     val first = record("k")
@@ -82,7 +82,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
     intercept[AlreadySubmitted](s.flares.insert(keyed("k")))
 
   storage.test(
-    "of many who write one key at once, in shared transactions, one does, and others are not hurt"
+    "if many write one key at the same time, in shared transactions, one succeeds and others are unaffected"
   ): s =>
     val all = Vector.tabulate(60)(n => if n % 3 == 0 then flare() else keyed(s"k${n % 2}"))
     val stored = atOnce(all.map(f => () => s.flares.insertTogether(f)))
@@ -95,7 +95,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
       assert(lost.forall(_._2.failed.toOption.exists(_.isInstanceOf[AlreadySubmitted])), lost)
       assertEquals(s.flares.submitted("guest", key).map(_.id), won.headOption.map(_._1.id))
 
-  sharing.test("of two controllers that write one key at once, one does, and both find it"): (one, other) =>
+  sharing.test("if two controllers write one key at once, one succeeds, and both find it"): (one, other) =>
     (1 to 20).foreach: round =>
       val both = Vector(one, other).map(_ -> keyed(s"k$round"))
       val stored = atOnce(both.map((s, f) => () => s.flares.insertTogether(f)))
@@ -104,7 +104,7 @@ abstract class SubmissionStoreContract extends StorageFixtures:
       Vector(one, other).foreach: s =>
         assertEquals(s.flares.submitted("guest", s"k$round").map(_.id).toVector, won)
 
-  sharing.test("a key holds when another controller takes over"): (one, other) =>
+  sharing.test("a key stays valid when another controller takes over"): (one, other) =>
     val first = keyed("k")
     one.flares.insert(first)
     assertEquals(other.flares.takeUnfinished().map(_.id), Vector(first.id))

@@ -11,7 +11,7 @@ class TransfersSuite extends munit.FunSuite:
 
   private def await[A](future: Future[A]): A = Await.result(future, 30.seconds)
 
-  test("whatever one namespace moves, another's turn comes, and its own in the order they came"):
+  test("namespaces take turns, and each one's transfers keep their order"):
     val transfers = Transfers(pool, most = 3)
     val end = Promise[Unit]()
     val many = Vector.tabulate(100): number =>
@@ -21,7 +21,7 @@ class TransfersSuite extends munit.FunSuite:
     end.success(())
     assertEquals(await(Future.sequence(many)), Vector.range(0, 100))
 
-  test("one that fails makes room, too"):
+  test("a failed transfer makes room, too"):
     val transfers = Transfers(pool, most = 1)
     val failed = Vector.fill(3)(Future(throw IllegalStateException("no"))(using transfers.of("a")))
     await(Future(())(using transfers.of("a")))

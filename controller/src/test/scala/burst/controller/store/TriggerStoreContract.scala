@@ -32,7 +32,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
   private def statusIn(s: Storage, name: String = "t") =
     s.triggers.find("guest", name).flatMap(_.rules).map(_.map(rule => rule.name -> rule.status))
 
-  storage.test("what was never stored is not found, not listed, not counted and not deleted"): s =>
+  storage.test("an unknown trigger or rule is not found, not listed, not counted and not deleted"): s =>
     assertEquals(s.triggers.find("guest", "t"), None)
     assertEquals(s.triggers.list("guest", 10, 0), Vector.empty)
     assertEquals(s.triggers.count("guest") + s.rules.count("guest"), 0)
@@ -45,7 +45,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
       Left(TriggerRefusal.NoSuchRule("r"))
     )
 
-  storage.test("a trigger is what was said of it, and keeps what a change leaves out"): s =>
+  storage.test("a trigger is stored as given, and a change keeps what it does not set"): s =>
     val first = trigger(s, change = TriggerChange(parameters = Some(given1), annotations = Some(given1)))
     val whole = Trigger("guest", "t", "0.0.1", false, given1, given1, None, Timestamp.ofMicros(1))
     assertEquals(first, Right(whole))
@@ -66,7 +66,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
       Left(TriggerRefusal.Exists("t"))
     )
 
-  storage.test("a list is newest first and brief, and of one namespace"): s =>
+  storage.test("a list is brief, has one namespace's entries, and is newest first"): s =>
     Vector("a", "b", "c").zipWithIndex.foreach((name, at) =>
       trigger(s, name, TriggerChange(parameters = Some(given1)), Timestamp.ofMicros(at))
       rule(s, s"r$name", RuleChange(trigger = Some(name), action = Some(action)), Timestamp.ofMicros(at))
@@ -80,7 +80,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals((s.triggers.count("guest"), s.rules.count("guest"), s.rules.count("other")), (3, 3, 0))
     assertEquals(s.triggers.list("other", 10, 0) ++ s.rules.list("other", 10, 0), Vector.empty)
 
-  storage.test("a namespace has no more than it may have, and may change those it has"): s =>
+  storage.test("a namespace at its limit gets no more entries, and can change those it has"): s =>
     trigger(s, "t")
     def put(name: String) =
       s.triggers.put("guest", name, overwrite = true, TriggerChange(), 1, Timestamp.ofMicros(1))
@@ -90,7 +90,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     def putRule(name: String) = s.rules.put("guest", name, overwrite = true, change, 1, Timestamp.ofMicros(1))
     assertEquals((putRule("r").isRight, putRule("more")), (true, Left(TriggerRefusal.TooMany(1))))
 
-  storage.test("a rule needs its trigger, and both words at first"): s =>
+  storage.test("a new rule needs an existing trigger and an action"): s =>
     assertEquals(rule(s), Left(TriggerRefusal.NoTriggerFor("t")))
     trigger(s)
     val halves = Vector(RuleChange(trigger = Some("t")), RuleChange(action = Some(action)))
@@ -98,7 +98,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals(s.rules.count("guest"), 0)
     assertEquals(s.triggers.find("guest", "t").flatMap(_.rules), None)
 
-  storage.test("a rule is active at first, and a change keeps its status and what it leaves out"): s =>
+  storage.test("a new rule is active, and a change keeps its status and what it does not set"): s =>
     trigger(s)
     val first = rule(s)
     val whole =
@@ -131,7 +131,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
       Left(TriggerRefusal.Exists("r"))
     )
 
-  storage.test("a rule that moves to another trigger leaves the former"): s =>
+  storage.test("a rule that moves to another trigger leaves the former one"): s =>
     Vector("t", "u").foreach(trigger(s, _))
     rule(s)
     assertEquals(
@@ -144,7 +144,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
       (Some(Vector.empty), Some(Vector("r" -> RuleStatus.Active)))
     )
 
-  storage.test("a change of a trigger keeps its rules; a deleted rule leaves it without"): s =>
+  storage.test("a changed trigger keeps its rules, and loses a deleted one"): s =>
     trigger(s)
     rule(s)
     trigger(s, change = TriggerChange(publish = Some(true)))
@@ -154,7 +154,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals(s.rules.find("guest", "r"), None)
 
   storage.test(
-    "rules of a deleted trigger are inactive, and are attached anew only when they are set active"
+    "rules of a deleted trigger are inactive until they are set active with a new trigger"
   ): s =>
     trigger(s)
     rule(s)
@@ -168,7 +168,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals(s.rules.setStatus("guest", "r", RuleStatus.Active), Right(()))
     assertEquals((status, statusIn(s)), (Some(RuleStatus.Active), Some(Vector("r" -> RuleStatus.Active))))
 
-  storage.test("actions, packages, triggers and rules share their names"): s =>
+  storage.test("actions, packages, triggers and rules share one set of names"): s =>
     trigger(s)
     rule(s)
     put(s, definition("an-action"))
@@ -178,7 +178,7 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals(put(s, definition("t")), Left(DeployRefusal.NameTaken(Collection.Triggers)))
     assertEquals(put(s, definition("r")), Left(DeployRefusal.NameTaken(Collection.Rules)))
 
-  sharing.test("of many that create at once, no more are stored than may be"): (one, other) =>
+  sharing.test("concurrent creations do not exceed the limit"): (one, other) =>
     one.namespaces.create("guest")
     val threads = Executors.newFixedThreadPool(6)
     val puts = (1 to 24).map: n =>

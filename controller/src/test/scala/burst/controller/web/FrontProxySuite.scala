@@ -14,7 +14,7 @@ class FrontProxySuite extends munit.FunSuite:
     assertEquals(path("guest.example.org", "/"), Some("/api/v1/web/guest/public/index.html"))
     assertEquals(path("guest.example.org", "/api/v1/namespaces"), Some("/api/v1/web/guest/api/v1/namespaces"))
 
-  test("other hosts are what they are"):
+  test("other hosts are left unchanged"):
     Seq(
       "example.org",
       "a.b.example.org",

@@ -9,7 +9,7 @@ class WebPathSuite extends munit.FunSuite:
   private def path(packageName: Option[String], name: String, extension: WebExtension, rest: String = "") =
     Some(WebPath(ActionName("guest", packageName, name), extension, rest))
 
-  test("an extension is taken off, another ending is a part of the name"):
+  test("a known extension is stripped, and any other ending is part of the name"):
     assertEquals(of("/guest/default/hello"), path(None, "hello", WebExtension.Http))
     assertEquals(of("/guest/pkg/hello.json"), path(Some("pkg"), "hello", WebExtension.Json))
     assertEquals(of("/guest/pkg/hello.json.http"), path(Some("pkg"), "hello.json", WebExtension.Http))
@@ -17,12 +17,12 @@ class WebPathSuite extends munit.FunSuite:
     WebExtension.values.foreach: extension =>
       assertEquals(of(s"/guest/default/a${extension.suffix}"), path(None, "a", extension))
 
-  test("what follows is kept as it is written"):
+  test("the rest of the path is kept as it is written"):
     assertEquals(of("/guest/default/a.text/b/c"), path(None, "a", WebExtension.Text, "/b/c"))
     assertEquals(of("/guest/default/a/"), path(None, "a", WebExtension.Http, "/"))
     assertEquals(of("/guest/default/a/b%2Fc%20d"), path(None, "a", WebExtension.Http, "/b%2Fc%20d"))
 
-  test("what is no name is no action"):
+  test("a path with an invalid name is no action"):
     Seq(
       "",
       "/",

@@ -27,7 +27,7 @@ class WebRequestSuite extends ScalaCheckSuite:
   private def arguments(request: WebRequest, body: WebBody, rules: WebRules = open): JsonObject =
     WebRequest.arguments(request, body, rules).fold(problem => fail(problem.toString), identity)
 
-  test("an action is told of the request, and has the query under the body's fields"):
+  test("an action gets a description of the request, and the query under the body's fields"):
     assertEquals(
       arguments(request("a=1&b=2&b=3", Some("me")), WebBody.Merged(fields("a" -> Json.True))),
       fields(
@@ -40,13 +40,13 @@ class WebRequestSuite extends ScalaCheckSuite:
       )
     )
 
-  test("another body stands by itself"):
+  test("any other body is passed whole"):
     val list = Json.arr(Json.True)
     assertEquals(arguments(request(), WebBody.Whole(list))("__ow_body"), Some(list))
     assertEquals(arguments(request(), WebBody.Absent)("__ow_body"), None)
     assertEquals(arguments(request(), WebBody.Absent)("__ow_user"), None)
 
-  test("a raw action has query and body as they came"):
+  test("a raw action gets query and body as they arrived"):
     val asked = request("a=1&__ow_user=x")
     val told = arguments(asked, WebBody.Absent, raw)
     assertEquals(told("__ow_query"), Some(text("a=1&__ow_user=x")))
@@ -60,7 +60,7 @@ class WebRequestSuite extends ScalaCheckSuite:
       Gen.listOfN(name.length + 5, Arbitrary.arbitrary[Boolean]).map: upper =>
         s"__ow_$name".zip(upper).map((c, up) => if up then c.toUpper else c).mkString
 
-  property("no name of the platform's own gets in, whatever its case"):
+  property("a parameter with one of the platform's own names is refused, whatever its case"):
     forAll(ownNames): name =>
       val refused = Left(WebProblem.ParameterNotAllowed(name))
       assertEquals(WebRequest.arguments(request(s"$name=x"), WebBody.Absent, open), refused)
@@ -70,7 +70,7 @@ class WebRequestSuite extends ScalaCheckSuite:
         refused
       )
 
-  property("an action is told the truth of the request, whatever it is sent"):
+  property("an action receives the true user and method of a request, whatever fields are sent"):
     forAll: (names: List[String], values: List[String]) =>
       val sent = fields(names.zip(values.map(text))*)
       WebRequest.arguments(request(user = Some("me")), WebBody.Merged(sent), open).foreach: told =>
@@ -78,14 +78,14 @@ class WebRequestSuite extends ScalaCheckSuite:
         assertEquals(told("__ow_method"), Some(text("post")))
         assert(sent.toIterable.forall((name, value) => told(name).contains(value)))
 
-  test("what an action has for good cannot be given"):
+  test("a request cannot give a final parameter of an action"):
     val rules = open.copy(finals = Set("key"))
     val refused = Left(WebProblem.ParameterNotAllowed("key"))
     assertEquals(WebRequest.arguments(request("key=x"), WebBody.Absent, rules), refused)
     assertEquals(WebRequest.arguments(request("k%65y=x"), WebBody.Absent, rules), refused)
     assertEquals(WebRequest.arguments(request(), WebBody.Merged(fields("key" -> Json.Null)), rules), refused)
 
-  test("a query that cannot be read is refused, and one of too many fields"):
+  test("a query that cannot be read, or has too many fields, is refused"):
     assertEquals(
       WebRequest.arguments(request("a=%zz"), WebBody.Absent, open),
       Left(WebProblem.MalformedQuery)
@@ -100,7 +100,7 @@ class WebRequestSuite extends ScalaCheckSuite:
 
   private def parsed(text: String): ContentType = ContentType.parse(text).getOrElse(fail(text))
 
-  test("how a body is taken"):
+  test("a body's form depends on its content type"):
     val urlEncoded = parsed("application/x-www-form-urlencoded")
     assertEquals(form(ContentTypes.`application/json`), BodyForm.Json)
     assertEquals(form(parsed("application/vnd.api+json")), BodyForm.Json)
@@ -113,7 +113,7 @@ class WebRequestSuite extends ScalaCheckSuite:
     assertEquals(form(urlEncoded, raw = true), BodyForm.Text)
     assertEquals(BodyForm.of(ContentTypes.`application/json`, isEmpty = true, raw = false), BodyForm.Absent)
 
-  property("binary bodies come as base64 of every byte"):
+  property("binary bodies are passed on as base64, byte for byte"):
     forAll: (bytes: Array[Byte]) =>
       WebBody.ofBinary(ByteString(bytes)) match
         case WebBody.Whole(value) =>
@@ -131,7 +131,7 @@ class WebRequestSuite extends ScalaCheckSuite:
       Left(WebProblem.TooManyFields(WebBody.MostFields))
     )
 
-  test("text is read in the charset it says it is in"):
+  test("text is read in its declared charset"):
     val latin = WebBody.ofText(parsed("text/plain; charset=ISO-8859-1"), ByteString(0xe9.toByte))
     assertEquals(latin, WebBody.Whole(text("é")))
     assertEquals(WebBody.ofText(parsed("text/plain"), ByteString("é")), WebBody.Whole(text("é")))

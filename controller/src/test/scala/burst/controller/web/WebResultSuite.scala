@@ -12,7 +12,7 @@ class WebResultSuite extends ScalaCheckSuite:
 
   private def json(text: String): Json = parse(text).getOrElse(fail(text))
 
-  /** Status, content type and body; headers as `name: value`. */
+  /** The status, content type and body of a response. */
   private def shown(response: HttpResponse): (Int, String, String) = response.entity match
     case HttpEntity.Strict(contentType, bytes) =>
       (response.status.intValue, contentType.value, bytes.utf8String)
@@ -24,13 +24,13 @@ class WebResultSuite extends ScalaCheckSuite:
   private def refused(extension: WebExtension, result: String): WebProblem =
     WebResult.response(extension, json(result)).fold(identity, response => fail(s"$result: $response"))
 
-  test("without anything there is no content"):
+  test("a result without a body has no content"):
     Seq("{}", """{"body":null}""", """{"body":""}""", """{"other":1}""").foreach: result =>
       assertEquals(got(Http, result), (204, "none/none", ""))
     assertEquals(got(Http, """{"statusCode":201}"""), (201, "none/none", ""))
     assertEquals(got(Http, """{"statusCode":"404","body":""}"""), (404, "none/none", ""))
 
-  test("a string is HTML unless something else is said"):
+  test("a string is HTML unless the result has another content type"):
     assertEquals(got(Http, """{"body":"<p>é"}"""), (200, "text/html; charset=UTF-8", "<p>é"))
     assertEquals(
       got(Http, """{"body":"a,b","headers":{"content-type":"text/csv"}}"""),
@@ -38,7 +38,7 @@ class WebResultSuite extends ScalaCheckSuite:
     )
     assertEquals(got(Http, """{"statusCode":500,"body":"x"}""")(0), 500)
 
-  test("what is binary is in base64"):
+  test("a binary body is in base64"):
     assertEquals(
       got(Http, """{"body":"aGk=","headers":{"Content-Type":"image/png"}}"""),
       (200, "image/png", "hi")
@@ -48,7 +48,7 @@ class WebResultSuite extends ScalaCheckSuite:
       WebProblem.NotBase64
     )
 
-  test("other JSON is JSON"):
+  test("any other body is returned as JSON"):
     assertEquals(got(Http, """{"body":{"a":1}}"""), (200, "application/json", """{"a":1}"""))
     assertEquals(got(Http, """{"body":[1]}"""), (200, "application/json", "[1]"))
     assertEquals(got(Http, """{"body":false}"""), (200, "application/json", "false"))
@@ -61,7 +61,7 @@ class WebResultSuite extends ScalaCheckSuite:
       WebProblem.NotOfContentType
     )
 
-  test("JSON may be a string, or that in base64 as older actions have it"):
+  test("JSON may be a string, or base64 as in older actions"):
     def body(text: String) =
       got(Http, s"""{"body":"$text","headers":{"content-type":"application/json"}}""")(2)
     assertEquals(body("""{\"a\":1}"""), """{"a":1}""")
@@ -69,7 +69,7 @@ class WebResultSuite extends ScalaCheckSuite:
     assertEquals(body("true"), "true")
     assertEquals(body("1234"), "1234")
 
-  test("statuses are whole numbers, or such as text, of those that end a request"):
+  test("a status is a whole number from 200 to 599, as a number or as text"):
     assertEquals(got(Http, """{"statusCode":444,"body":"x"}""")(0), 444)
     assertEquals(got(Http, """{"statusCode":204,"body":"x"}"""), (204, "none/none", ""))
     assertEquals(got(Http, """{"statusCode":304,"body":"x"}"""), (304, "none/none", ""))
@@ -94,7 +94,7 @@ class WebResultSuite extends ScalaCheckSuite:
   private def headers(all: String): Either[WebProblem, Seq[String]] =
     WebResult.response(Http, json(s"""{"headers":$all}""")).map(_.headers.map(_.toString))
 
-  test("headers have values, several if they like"):
+  test("a header has one value or several"):
     assertEquals(
       headers("""{"X-A":"a","X-B":1,"X-C":true,"X-D":["x","y",2],"X-E":"  padded "}"""),
       Right(Seq("X-A: a", "X-B: 1", "X-C: true", "X-D: x", "X-D: y", "X-D: 2", "X-E: padded"))
@@ -104,7 +104,7 @@ class WebResultSuite extends ScalaCheckSuite:
       Right(Seq("Set-Cookie: a=1", "Set-Cookie: b=2"))
     )
 
-  test("what ends a line, or may once it is written, is refused"):
+  test("invalid headers are refused, such as those that end a line, or may once they are written"):
     Seq(
       """{"X":"a\r\nSet-Cookie: b"}""",
       """{"X":"a\nb"}""",
@@ -126,7 +126,7 @@ class WebResultSuite extends ScalaCheckSuite:
       "\"X: a\""
     ).foreach(all => assertEquals(headers(all), Left(WebProblem.BadHeader), all))
 
-  test("what is the server's to say is left out"):
+  test("headers that are the server's to set are left out"):
     assertEquals(
       headers("""{"Content-Length":"5","transfer-encoding":"chunked","CONNECTION":"close","Upgrade":"h2c","TE":"x",
         "Trailer":"x","Keep-Alive":"x","Date":"x","Server":"x","X-Request-Id":"x","X-OpenWhisk-Activation-Id":"x",
@@ -134,13 +134,13 @@ class WebResultSuite extends ScalaCheckSuite:
       Right(Seq("X-Mine: kept"))
     )
 
-  test("headers have their limit"):
+  test("headers have a maximum total length"):
     assertEquals(
       headers(s"""{"X":"${"a" * WebHeaders.MostCharacters}"}"""),
       Left(WebProblem.HeadersTooLarge(WebHeaders.MostCharacters))
     )
 
-  property("no header of an action's is more than one line"):
+  property("no header of an action's response spans more than one line"):
     val nasty = Gen.stringOf(Gen.frequency(
       3 -> Gen.alphaNumChar,
       1 -> Gen.oneOf('\r', '\n', '\u0000', '\u010a', ':', ' ')
@@ -151,14 +151,14 @@ class WebResultSuite extends ScalaCheckSuite:
           assert(line.forall(c => c >= ' ' && c < 0x7f), line)
           assert(line.startsWith(s"$name: "), line)
 
-  test("a content type is one"):
+  test("an invalid content type is refused"):
     assertEquals(
       refused(Http, """{"body":"x","headers":{"content-type":"nonsense"}}"""),
       WebProblem.BadContentType
     )
     assertEquals(refused(Http, """{"body":"x","headers":{"content-type":""}}"""), WebProblem.BadContentType)
 
-  test("the other extensions have their field, or all"):
+  test("the other extensions show their field, or the whole result"):
     assertEquals(got(WebExtension.Json, """{"a":1}"""), (200, "application/json", """{"a":1}"""))
     assertEquals(got(WebExtension.Json, "[1]")(2), "[1]")
     assertEquals(got(Html, """{"html":"<p>"}"""), (200, "text/html; charset=UTF-8", "<p>"))
@@ -170,7 +170,7 @@ class WebResultSuite extends ScalaCheckSuite:
     assertEquals(got(Text, """{"text":null}""")(2), "null")
     assertEquals(got(Html, "\"an error\"")(2), "an error")
 
-  test("what is deep and wide is not indented as text"):
+  test("a result that is deep and wide is not indented as text"):
     def nested(depth: Int, width: Int) =
       "[" * depth + Vector.fill(width)("0").mkString(",") + "]" * depth
     assertEquals(got(Text, nested(2, 1))(2), "[\n  [\n    0\n  ]\n]")
@@ -178,7 +178,7 @@ class WebResultSuite extends ScalaCheckSuite:
     assertEquals(got(Text, large)(2), large)
     assertEquals(got(Text, s"""{"body":{"a":$large}}""")(2), s"""{"a":$large}""")
 
-  test("what an extension cannot show is refused"):
+  test("a result that an extension cannot show is refused"):
     Seq(
       Http -> "[]",
       Http -> "\"x\"",

@@ -19,7 +19,7 @@ class WebRulesSuite extends munit.FunSuite:
 
   private def json(text: String): JsonObject = parse(text).toOption.flatMap(_.asObject).getOrElse(fail(text))
 
-  test("only true is yes"):
+  test("an annotation is on only if it is true"):
     assert(rules("""{"web-export":true}""").exported)
     Seq("{}", """{"web-export":false}""", """{"web-export":"true"}""", """{"web-export":1}""").foreach:
       text =>
@@ -27,11 +27,11 @@ class WebRulesSuite extends munit.FunSuite:
     val all = rules("""{"web-export":true,"raw-http":true,"web-custom-options":true,"final":true}""")
     assert(all.raw && all.customOptions)
 
-  test("with final, parameters that have a value are for good, those for the start among them"):
+  test("with final, parameters that have a value cannot be overridden, init parameters included"):
     assertEquals(rules("""{"final":true}""").finals, Set("a", "i"))
     assertEquals(rules("{}").finals, Set.empty)
 
-  test("callers are let in by the action's rule"):
+  test("callers are admitted by the action's rule"):
     def access(value: String) = WebAccess.of(Some(parse(value).getOrElse(Json.Null)))
     def problem(value: String, known: Boolean, shown: String*) = access(value).problem(known, shown)
     assertEquals(problem("false", known = false), None)

@@ -3,8 +3,8 @@ package burst.invoker.driver
 import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
 import java.util.UUID
 
-/** A data directory's own id, kept there across restarts: whoever has the directory owns the containers that
-  * bear the id, and the invoker's place in the cluster.
+/** A data directory's own id, kept there across restarts: whoever has the directory owns the containers
+  * marked with the id, and the invoker's place in the cluster.
   */
 object DirectoryId:
   def in(directory: Path): String =

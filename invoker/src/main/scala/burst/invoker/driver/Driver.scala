@@ -8,15 +8,15 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
 
-/** What a program finds in its container beside its package. */
+/** What a program finds in its container besides its package. */
 enum ContainerBase:
-  /** The C library, and what belongs to it. */
+  /** The C library and its companions. */
   case Libraries
 
   /** Interpreters as well, for functions of other languages. */
   case Interpreters
 
-  /** What an image of its user's own has. */
+  /** The contents of an image of the user's own. */
   case Image(name: String)
 
 object ContainerBase:
@@ -24,7 +24,7 @@ object ContainerBase:
     definition.image.map(Image(_)).getOrElse:
       if definition.kind == DefinitionRef.Rust then Libraries else Interpreters
 
-  /** Why an image is of no use, which is no fault of the machine's. */
+  /** The failure for an image that cannot be used, through no fault of the machine. */
   def refused(image: String, reason: String): Failure =
     Failure(
       FailureKind.InvalidInput,
@@ -32,7 +32,7 @@ object ContainerBase:
       operation = Some(Operation.Image)
     )
 
-  /** What a driver that cannot run images says. */
+  /** The failure of a driver that cannot run images. */
   def unable(image: String, driver: String): Failure =
     refused(
       image,
@@ -40,7 +40,7 @@ object ContainerBase:
     )
 
 /** What one container must offer its pack. `memoryMiB` is per worker; `packagePath` is where this machine has
-  * the package, in the form the driver wants it; `node` is where in a cluster its slots are.
+  * the package, in the form that the driver needs; `node` is the node of a cluster on which its slots are.
   */
 final case class PackResources(
     workers: Int,
@@ -50,17 +50,16 @@ final case class PackResources(
     node: Option[String] = None
 )
 
-/** How the runtime in a container comes to its package. */
+/** How the runtime in a container gets its package. */
 enum PackageSource:
-  /** It is there: in this directory, as the runtime sees it. */
+  /** The package is there: in this directory, as the runtime sees it. */
   case Mounted(directory: String)
 
-  /** It is sent: this file of the invoker's, as it was uploaded. */
+  /** The package is sent: this file of the invoker's, as it was uploaded. */
   case Sent(archive: Path)
 
-/** Where a runtime listens, and what it asks for: it takes orders from nobody who does not know its token,
-  * such as users' code in other containers. The host is also what packs elsewhere reach this one by
-  * (`RunPack.advertise`).
+/** Where a runtime listens, and its token: it accepts requests only with the token, and so none from users'
+  * code in other containers. Packs elsewhere also reach this one at `host` (`RunPack.advertise`).
   */
 final case class RuntimeAddress(host: String, port: Int, token: Secret)
 
@@ -68,39 +67,39 @@ object RuntimeAddress:
   /** The variable of a runtime's environment that holds its token. */
   val TokenVariable = "BURST_RUNTIME_TOKEN"
 
-/** How a container came to its end. `oomKilled` says that the kernel killed in it for want of memory,
-  * `reason` is what whoever ended it from outside gave for it.
+/** How a container ended. `oomKilled` is whether the kernel killed a process in it because memory was
+  * exhausted, `reason` is the one given by whoever ended it from outside.
   */
 final case class ContainerExit(code: Option[Int], oomKilled: Boolean, reason: Option[String] = None):
-  /** As a sentence goes on: `ended with code 1`. */
+  /** The end of a sentence: `ended with code 1`. */
   def how: String =
     val verb = if oomKilled then "was killed for want of memory" else "ended"
     verb + code.fold("")(code => s" with code $code") + reason.fold("")(reason => s": $reason")
 
 object ContainerExit:
-  /** Where a driver could not tell how it was, it is unknown. */
+  /** If the driver could not find out, the exit is unknown. */
   def of(told: Try[ContainerExit]): ContainerExit = told.getOrElse(ContainerExit(None, oomKilled = false))
 
-/** A place with a runtime in it, ready to be talked to. */
+/** A place with a runtime in it that is ready for requests. */
 trait Container:
   def id: String
   def address: RuntimeAddress
 
   def source: PackageSource
 
-  /** Completes once the container has come to its end, by itself or by `Driver.stop`. Never fails. */
+  /** Completes once the container has ended, by itself or by `Driver.stop`. Never fails. */
   def exit: Future[ContainerExit]
 
 enum StopOutcome:
-  /** Nothing of the container runs any more. Removing what is left of it on disk is the driver's business. */
+  /** Nothing of the container runs any more. The driver removes what is left of it on disk. */
   case Gone
 
-  /** It could not be removed within the bound. The driver may go on trying, and completes `gone` when it is;
-    * if not, an operator has to look.
+  /** It could not be removed within the bound. The driver may go on trying, and completes `gone` when it has
+    * succeeded; otherwise, an operator has to intervene.
     */
   case StillThere(reason: String, gone: Future[Unit] = Future.never)
 
-  /** Completes when it is gone, or after so long. */
+  /** Completes when it is gone, or after `within`. */
   def settled(within: FiniteDuration)(using ExecutionContext): Future[Unit] = this match
     case Gone => Future.unit
     case StillThere(_, gone) =>
@@ -110,117 +109,118 @@ enum StopOutcome:
       Future.firstCompletedOf(Vector(gone, over.future))
 
 object StopOutcome:
-  /** How long a driver that closes waits for what is slow to end, which is less than a node's stop may take.
-    */
+  /** How long a driver that closes waits for what is slow to end: less than a node's stop may take. */
   val Lingers: FiniteDuration = 5.seconds
 
 object Driver:
   private[driver] def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
 
-/** Starts and removes the containers packs run in. One implementation per kind of container; all keep the
-  * same contract, which `DriverContractSuite` runs against every one of them.
+/** Starts and removes the containers packs run in. There is one implementation per kind of container; all
+  * keep the same contract, which `DriverContractSuite` checks for every one of them.
   *
-  *   - `start` answers with a container whose runtime accepts connections, or with a failure and nothing left
-  *     behind. So does `prewarm`, whose container sees no package until `adopt`.
-  *   - `stop` may be called any number of times and also for a container that died; it answers when nothing
-  *     of the container runs or holds memory any more.
-  *   - `close` answers when nothing of any container is left on the machine, or what is slow to end has had
+  *   - `start` returns a container whose runtime accepts connections, or a failure with nothing left behind.
+  *     So does `prewarm`, whose container sees no package until `adopt`.
+  *   - `stop` may be called any number of times, also for a container that died; it completes when nothing of
+  *     the container runs or holds memory any more.
+  *   - `close` completes when nothing of any container is left on the machine, or what is slow to end has had
   *     `Lingers`.
-  *   - No future of a driver fails: what can go wrong is in its answer.
+  *   - No future of a driver fails: its result says what went wrong.
   */
 trait Driver:
-  /** As shown to users: `process`, `sandbox`, `docker`, `kubernetes`. */
+  /** The name shown to users: `process`, `sandbox`, `docker`, `kubernetes`. */
   def name: String
 
   /** What `PackResources.packagePath` must be. */
   def packageForm: PackageForm
 
-  /** Whether packs are on this machine, which then is what the largest has. */
+  /** Whether packs are on this machine, whose resources then bound the largest pack. */
   def isLocal: Boolean
 
-  /** Whether what a container is promised is nobody else's while it is idle: slots are then only free when no
-    * warm pack has them.
+  /** Whether an idle container keeps what it was promised: if so, slots are only free when no warm pack has
+    * them.
     */
   def reserves: Boolean
 
-  /** What packs are held to, and by what, as a sentence without its full stop: said at the start. */
+  /** Which limits packs are held to, and by what, as a sentence without its full stop: logged at the start.
+    */
   def limits: String
 
-  /** How many MiB a pack's program may have, where its runtime is to hold it to them as the container does
+  /** How many MiB a pack's program may use, if its runtime has to enforce that because the container does
     * not.
     */
   def programMemory(@unused workers: Int, @unused memoryMiB: Int): Option[Long] = None
 
-  /** What a cluster has for packs now, where the invoker's slots follow that. */
+  /** What a cluster currently has for packs, if the invoker's slots follow it. */
   def room: Option[ClusterRoom] = None
 
-  /** Whom to tell when that has changed. */
+  /** Sets the callback for changes of the room. */
   def onRoom(@unused changed: () => Unit): Unit = ()
 
-  /** What waits for room that the cluster does not have: all of it, each time that it is another. */
+  /** The packs that wait for room that the cluster does not have: all of them, whenever they change. */
   def want(@unused packs: Vector[WantedPacks]): Unit = ()
 
-  /** Makes ready what all containers need. Called once, after `removeOrphans` and before `start`. Throws
+  /** Prepares what all containers need. Called once, after `removeOrphans` and before `start`. Throws
     * `SetupException`.
     */
   def open(): Unit = ()
 
   def start(resources: PackResources): Future[Either[Failure, Container]]
 
-  /** Starts a container for whatever pack will come, of any kind: of this size as a guess. */
+  /** Starts a container for any future pack, of any kind; its size is a guess. */
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]]
 
-  /** Turns a pre-warmed container into one for a pack; the answer says where its package is. It has what the
-    * pack needs; it may have more until `confine`, or for a moment if that is not called. `None` when it
-    * could not be done: the container is then of no use.
+  /** Turns a pre-warmed container into one for a pack; the result says where its package is. It has what the
+    * pack needs; it may have more until `confine`, or for a moment if that is not called. `None` if that
+    * failed: the container is then unusable.
     */
   def adopt(container: Container, resources: PackResources): Future[Option[Container]]
 
-  /** Begins to hold a container that was adopted to its pack's limits; one that has gone beyond them already
-    * is killed. Called when its program is up. Where `adopt` holds it to them already there is nothing to do.
+  /** Begins to hold an adopted container to its pack's limits; one that already exceeds them is killed.
+    * Called when its program is up. Does nothing if `adopt` already holds it to them.
     */
   def confine(@unused container: Container): Unit = ()
 
-  /** Lets a container reach what the flare it is to run needs, and nothing else. Until then it reaches
-    * nothing: where that takes a while after `disconnect` this waits for it, and fails if it cannot be had. A
-    * driver that cannot keep packs apart does nothing.
+  /** Lets a container reach what the flare it will run needs, and nothing else. Until then it reaches
+    * nothing: if closing it after `disconnect` takes a while, this waits for it, and fails if it cannot be
+    * closed. A driver that cannot isolate packs does nothing.
     */
   def connect(
       @unused container: Container,
       @unused access: NetworkAccess
   ): Future[Either[Failure, Unit]] = Future.successful(Right(()))
 
-  /** Where packs of other invokers find a container's program that is found at `endpoint` itself: there,
-    * unless it was connected to some of them by another way.
+  /** The endpoint at which packs of other invokers find a container's program that listens on `endpoint`: the
+    * same, unless the container was connected to some of them by another way.
     */
   def publish(@unused container: Container, endpoint: String): String = endpoint
 
-  /** Where a container's program finds its flare's packs, itself among them, whose published endpoints these
-    * are. Asked again with the same ones it answers the same.
+  /** The endpoints at which a container's program finds its flare's packs, including itself, given their
+    * published endpoints. Returns the same for the same endpoints.
     */
   def find(
       @unused container: Container,
       endpoints: Vector[Option[String]]
   ): Future[Either[Failure, Vector[Option[String]]]] = Future.successful(Right(endpoints))
 
-  /** The container is idle, and is to reach nothing. */
+  /** Called when the container is idle: it must not reach anything any more. */
   def disconnect(@unused container: Container): Unit = ()
 
-  /** Holds a container to the CPUs of so many workers, while others of its pack have ended. Memory is left as
-    * it is: what ended workers used may not have come back. `false`: it could not be done.
+  /** Holds a container to the CPUs of this many workers, when others of its pack have ended. Memory stays
+    * unchanged: ended workers may not have released theirs. Returns `false` if it failed.
     */
   def throttle(container: Container, workers: Int): Future[Boolean]
 
-  /** Fits an idle container to another number of workers. `false`: it could not be done, take another. */
+  /** Fits an idle container to another number of workers. Returns `false` if it failed: take another one. */
   def resize(container: Container, resources: PackResources): Future[Boolean]
 
   def stop(container: Container): Future[StopOutcome]
 
-  /** Removes what an earlier life of this invoker left, and says how many there were. Called before `start`.
+  /** Removes what an earlier process of this invoker left, and returns how many containers there were. Called
+    * before `start`.
     */
   def removeOrphans(): Future[Int]
 
-  /** Stops every container that is still there, waits until all are removed, and releases the driver's own
+  /** Stops every container that still exists, waits until all are removed, and releases the driver's own
     * resources.
     */
   def close(): Future[Unit]

@@ -7,29 +7,31 @@ import java.nio.file.Path
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{Duration, DurationLong, FiniteDuration}
 
-/** What `burst.invoker.driver` names. */
+/** A kind of driver, named by `burst.invoker.driver`. */
 trait DriverKind:
-  /** As in the settings, which has this driver's own under `burst.invoker` and the same name. */
+  /** The name in the settings; the driver's own settings are in the section of that name under
+    * `burst.invoker`.
+    */
   def name: String
 
-  /** Whether packs are on the invoker's machine. */
+  /** Whether packs run on the invoker's machine. */
   def isLocal: Boolean = true
 
-  /** Whether they have its address as well. */
+  /** Whether packs also share its address. */
   def sharesAddress: Boolean = false
 
   /** Reads those settings, and connects the driver to what starts its containers; blocks. Throws
-    * `SetupException` with what to do about it, or `ConfigException` for a key that is missing or of the
-    * wrong type.
+    * `SetupException` with what to do about a problem, or `ConfigException` for a key that is missing or of
+    * the wrong type.
     */
   def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver
 
 /** A driver that can start containers, and what their packages must be built for. */
 final case class ConnectedDriver(driver: Driver, runtime: RuntimeInfo)
 
-/** What an invoker has for whichever driver it runs: a `directory` that is its alone, the runtime's program,
-  * how many workers run at once (`slots`), which is how many a pack may have, how many `containers` there may
-  * be, where packs of other machines reach this one (`advertise`), if that is known.
+/** What an invoker provides to its driver: a `directory` that nobody else uses, the runtime's program, how
+  * many workers run at once (`slots`), which is also the maximum of one pack, the maximum number of
+  * `containers`, and where packs of other machines reach this one (`advertise`), if known.
   */
 trait DriverHost:
   def directory: Path
@@ -38,11 +40,11 @@ trait DriverHost:
   def containers: Int
   def advertise: Option[String]
 
-  /** For what waits: as many threads as are needed, or so many of that name. */
+  /** Threads for blocking work: as many as are needed, or a pool of `count` threads of that name. */
   def blocking: ExecutionContext
   def threads(name: String, count: Int): ExecutionContext
 
-/** A setting's text that does not say what it is there for: what it is not, and what to write. */
+/** A setting whose text cannot be parsed: what it is not, and what to write instead. */
 final case class UnreadableSetting(text: String, not: String, instead: String):
   def sentence: String = s"'$text' is $not: $instead"
 
@@ -61,7 +63,7 @@ final class DriverSettings(root: Config, kind: String):
   /** A key that may be left empty. */
   def optional(key: String): Option[String] = Some(string(key)).filter(_.nonEmpty)
 
-  /** How many of something there are to be, of which one is needed. */
+  /** A number of which at least 1 is needed. */
   def atLeastOne(key: String): Int =
     val count = int(key)
     if count < 1 then throw SetupException(s"$path.$key is $count: give at least 1.")
@@ -71,12 +73,12 @@ final class DriverSettings(root: Config, kind: String):
 
   def duration(key: String): FiniteDuration = DriverSettings.duration(config, key)
 
-  /** What a key's text stands for, or what is wrong with it. */
+  /** The parsed value of a key, or a `SetupException` that explains what is wrong with it. */
   def parsed[A](key: String, told: Either[UnreadableSetting, A]): A =
     told.fold(problem => throw SetupException(s"$path.$key: ${problem.sentence}."), identity)
 
 object DriverSettings:
-  /** In the unit that sentences tell it in; of zero that would be days. */
+  /** A duration in the coarsest unit, for messages; zero is left as it is, since it would be in days. */
   def duration(config: Config, key: String): FiniteDuration =
     val it = config.getDuration(key).toMillis.millis
     if it == Duration.Zero then it else it.toCoarsest

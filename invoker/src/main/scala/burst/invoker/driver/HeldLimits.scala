@@ -2,19 +2,19 @@ package burst.invoker.driver
 
 import scala.concurrent.{ExecutionContext, Future}
 
-/** How a change of a container's limits went: less memory than is in use may be refused. */
+/** The outcome of a change of limits: less memory than is in use may be refused. */
 private[driver] enum Change:
   case Made, Refused, Failed
 
-/** What a container is held to, changed by one call after the other in the order they were asked for. */
+/** The limits of a container, changed by one call after the other in the order of the requests. */
 private[driver] final class HeldLimits[L](allowed: L):
   private var wanted = allowed
   private var changed: Future[L] = Future.successful(allowed)
 
-  /** What it is or is about to be held to. */
+  /** The current limits, or those about to apply. */
   def current: L = synchronized(wanted)
 
-  /** Holds it to other limits by `apply`, which is told those it has. */
+  /** Changes the limits by `apply`, which gets the current ones. */
   def change(to: L)(apply: L => Change)(using ExecutionContext): Future[Change] =
     synchronized:
       wanted = to

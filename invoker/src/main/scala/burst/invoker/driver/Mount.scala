@@ -4,7 +4,7 @@ import io.circe.Encoder
 
 /** A directory of the machine that every pack sees, as the operator configured it. */
 final case class Mount(source: String, target: String, readOnly: Boolean) derives Encoder.AsObject:
-  /** Packs see it under another name than the machine does. */
+  /** Whether packs see it under another name than the machine does. */
   def isElsewhere: Boolean = source != target
 
 object Mount:
@@ -12,8 +12,8 @@ object Mount:
   def read(settings: DriverSettings): Vector[Mount] =
     settings.strings("mounts").map(text => settings.parsed("mounts", parse(text)))
 
-  /** Reads `/host/path:/container/path[:ro|rw]`; writable is the default, as everywhere with Docker. Slashes
-    * that mean nothing are left out.
+  /** Parses `/host/path:/container/path[:ro|rw]`; writable is the default, as everywhere with Docker.
+    * Redundant slashes are removed.
     */
   def parse(text: String): Either[UnreadableSetting, Mount] = text.split(':').toList match
     case source :: target :: mode =>
@@ -29,7 +29,7 @@ object Mount:
       parsed.toRight(refused(text))
     case _ => Left(refused(text))
 
-  /** Where a path with '..' leads depends on links. */
+  /** A path with '..' is rejected: where it leads depends on links. */
   private def normal(path: String): Option[String] =
     val names = path.split('/').filter(_.nonEmpty)
     Option.when(path.startsWith("/") && !names.exists(Set(".", "..")))(names.mkString("/", "/", ""))

@@ -2,9 +2,9 @@ package burst.invoker.driver
 
 import burst.protocol.{BackendConfig, FlareId}
 
-/** What a pack may reach while it runs a flare: the flare's (or its group's) other packs, if it has several,
-  * its backend, and with `egress` the internet. Nothing else: not the machine, and no other flare's packs. Of
-  * the packs so many are `elsewhere`, with other invokers.
+/** What a pack can reach while it runs a flare: the flare's (or its group's) other packs, if there are
+  * several, its backend, and with `egress` the internet. Nothing else: neither the machine, nor other flares'
+  * packs. `elsewhere` is how many of the packs other invokers have.
   */
 final case class NetworkAccess(
     flare: FlareId,
@@ -13,5 +13,5 @@ final case class NetworkAccess(
     egress: Boolean,
     elsewhere: Int = 0
 ):
-  /** One that has nobody to talk to needs no network. */
+  /** A pack without anyone to talk to needs no network. */
   def isNone: Boolean = packs == 1 && backend.uri.isEmpty && !egress

@@ -4,14 +4,14 @@ import burst.protocol.Failure
 import java.util.concurrent.atomic.AtomicBoolean
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Why what a container reaches could not be opened, or not closed: each driver has its own reasons. */
+/** Why a container's network access could not be opened, or not closed: each driver has its own reasons. */
 private[driver] trait NetworkProblem:
   def sentence: String
 
-/** What a container reaches, where a driver keeps packs apart: it is opened for a flare, and closed when the
-  * container is idle. The next flare waits until it is closed, even if nothing is to be opened for it: its
-  * code is neither to reach what was another flare's, nor to run in a container that is about to be ended as
-  * it cannot be closed. So does the first, where a new container is not closed from the beginning.
+/** A container's network access, with a driver that isolates packs: it is opened for a flare, and closed when
+  * the container is idle. The next flare waits until it is closed, even if it needs no access: its code must
+  * neither reach what another flare could, nor run in a container that is about to be ended because it cannot
+  * be closed. So does the first flare, if a new container is not closed from the beginning.
   */
 private[driver] final class NetworkGate(
     @volatile private var closed: Future[Either[NetworkProblem, Unit]] = Future.successful(Right(()))
@@ -27,7 +27,7 @@ private[driver] final class NetworkGate(
         isOpen.set(true)
         how
       case Right(()) => Future.successful(Right(()))
-    }(using ExecutionContext.parasitic) // mostly it is closed, and nobody waits
+    }(using ExecutionContext.parasitic) // mostly it is already closed, and nobody waits
 
-  /** If it may be open. */
+  /** Closes it if it may be open. */
   def close(how: => Future[Either[NetworkProblem, Unit]]): Unit = if isOpen.getAndSet(false) then closed = how

@@ -6,11 +6,11 @@ import java.nio.file.{FileVisitResult, Files, Path, SimpleFileVisitor}
 import java.util.Set as JavaSet
 import org.slf4j.LoggerFactory
 
-/** A package's files in a second place, for a container that was there before its package. Blocks. */
+/** A package's files in a second place, for a container that existed before its package. Blocks. */
 private[driver] object PackageFiles:
   private val log = LoggerFactory.getLogger("burst.invoker.driver.PackageFiles")
 
-  /** What lets every container's user read a directory. */
+  /** The permissions by which every container's user can read a directory. */
   val Readable: JavaSet[PosixFilePermission] = PosixFilePermissions.fromString("rwxr-xr-x")
 
   /** Makes `target`, which is empty, a copy of `source` by hard links. */
@@ -28,7 +28,7 @@ private[driver] object PackageFiles:
           FileVisitResult.CONTINUE
     )
 
-  /** Deletes a directory with all in it, if it is there. */
+  /** Deletes a directory with everything in it, if it exists. */
   def delete(directory: Path): Unit =
     try
       if Files.exists(directory) then

@@ -5,8 +5,8 @@ import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{Await, Future, TimeoutException}
 import scala.util.{Failure, Success, Try}
 
-/** `Await.result` for a time of which only that counts in which this process went on: when it has stood still
-  * what it waits for may be there, and only not heard yet.
+/** `Await.result` with a timeout that only counts time in which this process was running: after a stall, the
+  * awaited event may have happened already without being processed yet.
   */
 private[driver] object PatientAwait:
   private val Parts = 8
@@ -16,5 +16,5 @@ private[driver] object PatientAwait:
       case Success(value) => value
       case Failure(_: TimeoutException) if !future.isCompleted =>
         if parts > 1 then result(future, limit, parts - 1) else throw new TimeoutException(s"after $limit")
-      // It may have come after that.
+      // It may have completed after the timeout.
       case Failure(_) => Await.result(future, Duration.Zero)

@@ -1,7 +1,7 @@
 package burst.invoker.driver
 
-/** How many MiB a pack's program may have where its runtime holds it to them: more than its workers' memory,
-  * since the kernel counts what their stacks may come to, used or not, and the program has something of its
+/** How many MiB a pack's program may use if its runtime enforces the limit: more than its workers' memory,
+  * since the kernel counts the full size of their stacks, used or not, and the program needs memory of its
   * own.
   */
 final case class ProgramMemory(overhead: Int, perWorker: Int):

@@ -7,8 +7,8 @@ import scala.collection.mutable
 import scala.concurrent.{Future, Promise}
 import scala.util.control.NonFatal
 
-/** Reads what a runtime prints for as long as it lives, so that it never blocks on a full pipe: hands out the
-  * lines that somebody waits for, and passes the rest to the log within bounds.
+/** Reads a runtime's output for as long as it lives, so that it never blocks on a full pipe: hands out
+  * awaited lines, and passes the rest to the log within bounds.
   */
 private[driver] final class RuntimeOutput(name: String, output: InputStream):
   import RuntimeOutput.*
@@ -18,21 +18,21 @@ private[driver] final class RuntimeOutput(name: String, output: InputStream):
   private val tail = mutable.Queue.empty[String]
   private val over = Promise[Unit]()
 
-  /** Host and port. */
+  /** The host and port on which the runtime listens. */
   val address: Future[(String, Int)] = await { case Listening(host, port) => (host, port.toInt) }
 
-  /** What the next such line says that nobody before has waited for. Fails with `EndOfOutput` when there is
-    * none.
+  /** Returns the value of the next matching line that no earlier caller has waited for. Fails with
+    * `EndOfOutput` if there is none.
     */
   def await[A](line: PartialFunction[String, A]): Future[A] = synchronized:
     val one = Awaited(line)
     if over.isCompleted then one.fail() else awaited += one
     one.found
 
-  /** Completes when there is no more. */
+  /** Completes when the output has ended. */
   def ended: Future[Unit] = over.future
 
-  /** The last lines that nobody waited for, such as explain a runtime that did not come up. */
+  /** The last lines that nobody waited for: they can explain why a runtime did not come up. */
   def lastLines: Vector[String] = synchronized(tail.toVector)
 
   /** Blocks until the output ends: give it a thread of its own. */

@@ -12,11 +12,11 @@ import scala.jdk.CollectionConverters.*
 import scala.jdk.FutureConverters.*
 import scala.util.{Success, Try, Using}
 
-/** A child process of this one that serves a pack, or has one that does.
+/** A child process of this one that serves a pack, or has a child that does.
   *
   * Its standard input is a life line: it is kept open for as long as the pack may live, and the process ends
-  * when it closes, so that not even `kill -9` of the platform leaves a process behind. `grace` is how long
-  * that may take before it is killed.
+  * when it closes, so that not even `kill -9` of the platform leaves a process behind. After `grace` it is
+  * killed.
   */
 private[driver] final class RuntimeProcess private (process: Process, grace: FiniteDuration):
   import RuntimeProcess.*
@@ -32,19 +32,21 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
 
   val exitCode: Future[Int] = process.onExit.asScala.map(_.exitValue)(using ExecutionContext.parasitic)
 
-  /** Whether it has ended, and has nothing to complain of. */
+  /** Whether it has ended with code 0. */
   def endedWell: Boolean = !process.isAlive && process.exitValue == 0
 
-  /** All processes below it: once their parent is gone nobody can tell whose they were. */
+  /** All processes below it: once their parent is gone nobody can determine whose they were. */
   def descendants: Vector[ProcessHandle] = process.descendants().iterator.asScala.toVector
 
-  /** Tells it something by its standard input. Throws `IOException` if nobody reads that any more. */
+  /** Writes a line to its standard input. Throws `IOException` if nobody reads that any more. */
   def say(line: String): Unit =
     val input = process.getOutputStream
     input.write(s"$line\n".getBytes(UTF_8))
     input.flush()
 
-  /** Where its runtime listens. Blocks. One that has not come up may still be there, to be ended. */
+  /** Waits until its runtime listens, and returns where. Blocks. If it fails the process may still exist, and
+    * has to be ended.
+    */
   def awaitListening(timeout: FiniteDuration): Either[Failure, (String, Int)] =
     Try(PatientAwait.result(output.address, timeout)) match
       case Success(address) => Right(address)
@@ -54,8 +56,8 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
           case _ => s"it ended with code ${Try(Await.result(exitCode, grace)).getOrElse(-1)}"
         Left(Driver.startFailed((s"the runtime did not come up: $reason" +: output.lastLines).mkString("; ")))
 
-  /** Asks, then forces; answers when it and those `below` it, as they are known when it is gone, are gone as
-    * well. Blocks. May be called at any time, and together.
+  /** Asks the process to end, then kills it; returns when it and those `below` it, as determined when it is
+    * gone, are gone as well. Blocks. Can be called at any time, also concurrently.
     */
   def end(below: => Vector[ProcessHandle]): StopOutcome =
     Try(process.getOutputStream.close())
@@ -76,8 +78,8 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
     while !gone && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(2)
     gone
 
-  /** A process that has ended but whose new parent does not care: it holds nothing any more, once no thread
-    * of it runs, of which the first may have ended before the others.
+  /** Whether it is a process that has ended but that its new parent has not waited for: it holds no resources
+    * once none of its threads runs; the first thread may end before the others.
     */
   private def isZombie(pid: Long): Boolean =
     Try:
@@ -89,7 +91,7 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
   private def hasEnded(task: Path): Boolean =
     Try(Files.readString(task.resolve("stat"))).toOption
       .map(stat => stat.substring(stat.lastIndexOf(')') + 1).trim)
-      // Waited for by nobody yet, or just now.
+      // Nobody has waited for it yet, or just now.
       .forall(state => state.startsWith("Z") || state.startsWith("X"))
 
   private def drainInBackground(): Unit =
@@ -100,8 +102,8 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
 private[driver] object RuntimeProcess:
   private val ForcedBound = 3.seconds
 
-  /** Starts it with those variables of the platform's environment that it may see, and others. Throws
-    * `IOException`.
+  /** Starts a process with those variables of the platform's environment that are `visible` to it, and
+    * `variables`. Throws `IOException`.
     */
   def start(
       command: Vector[String],
@@ -115,6 +117,6 @@ private[driver] object RuntimeProcess:
     environment.putAll(variables.asJava)
     RuntimeProcess(builder.redirectErrorStream(true).start(), grace)
 
-  /** It cannot be run at all. */
+  /** The failure if the process cannot be run at all. */
   def refused(problem: IOException): Failure =
     Driver.startFailed(s"the runtime did not start: ${problem.getMessage}")

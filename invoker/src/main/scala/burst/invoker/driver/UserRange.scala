@@ -2,17 +2,17 @@ package burst.invoker.driver
 
 import java.util.concurrent.ThreadLocalRandom
 
-/** The users that containers may run as, by number: `first` to `last`. */
+/** The users that containers can run as, by number: `first` to `last`. */
 final case class UserRange(first: Long, last: Long):
   def size: Long = last - first + 1
 
-  /** All of them, from a random one on: where others seldom are, and where the last one was seldom. */
+  /** All of them, starting at a random one: others are rarely there, and neither was the last claim. */
   def fromAnywhere: Iterator[Long] =
     val start = ThreadLocalRandom.current.nextLong(size)
     Iterator.iterate(start)(offset => (offset + 1) % size).map(first + _).take(size.toInt)
 
 object UserRange:
-  /** What the daemon takes for a user's number at most. */
+  /** The greatest user id that the daemon accepts. */
   private val Greatest = Int.MaxValue.toLong
 
   /** Reads `first-last`. */

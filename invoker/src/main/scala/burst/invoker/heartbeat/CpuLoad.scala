@@ -2,12 +2,12 @@ package burst.invoker.heartbeat
 
 import java.lang.management.ManagementFactory
 
-/** How busy the machine is, from 0 to 1, since it was asked last. */
+/** The load of the machine, from 0 to 1, since the last sample. */
 trait CpuLoad:
   def sample(): Double
 
 object CpuLoad:
-  /** As the operating system tells the JVM; 0 where it does not. */
+  /** As reported by the operating system to the JVM; 0 if it is not. */
   def ofMachine(): CpuLoad = ManagementFactory.getOperatingSystemMXBean match
     case bean: com.sun.management.OperatingSystemMXBean =>
       () =>

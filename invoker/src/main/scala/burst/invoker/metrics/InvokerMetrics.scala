@@ -6,39 +6,39 @@ import io.circe.Encoder
 import io.circe.syntax.*
 import io.prometheus.metrics.core.datapoints.CounterDataPoint
 
-/** What is counted of a machine's packs. */
+/** The metrics of a machine's packs. */
 final class InvokerMetrics(registry: MetricsRegistry):
   import InvokerMetrics.label
 
-  private val packs = registry.gauge("burst_invoker_packs", "Packs of this machine, by state.", "state")
+  private val packs = registry.gauge("burst_invoker_packs", "Packs on this machine, by state.", "state")
   private val warm = packs.labelValues("warm")
   private val prewarmed = packs.labelValues("prewarmed")
   private val slots = registry.gauge("burst_invoker_slots", "Slots of this machine.")
   private val cpuLoad = registry.gauge("burst_invoker_cpu_load", "The machine's load, from 0 to 1.")
-  private val packFailures = byKind("burst_invoker_pack_failures", "Packs that have not ended well, by why.")
-  private val workerFailures = byKind("burst_invoker_worker_failures", "Workers that have failed, by why.")
+  private val packFailures = byKind("burst_invoker_pack_failures", "Unsuccessful packs, by kind of failure.")
+  private val workerFailures = byKind("burst_invoker_worker_failures", "Failed workers, by kind of failure.")
   private val starts = registry.counter(
     "burst_invoker_starts",
-    "Starts of packs, by what they began with and what came of it.",
+    "Pack starts, by kind and outcome.",
     "start",
     "outcome"
   )
-  // Backends' kinds are the runtime's own: as many as it has.
+  // Backends' kinds are defined by the runtime, so there are only a few.
   private val messages = registry.counter(
     "burst_invoker_messages",
-    "Messages that packs have sent to others of their flare, by the backend's kind, as their programs count them.",
+    "Messages sent between packs of a flare, by kind of backend, as counted by the programs.",
     "backend"
   )
   private val messageBytes = registry.counter(
     "burst_invoker_message_bytes",
-    "Bytes of these messages.",
+    "Bytes of messages sent between packs of a flare, by kind of backend.",
     "backend"
   )
-  // The one that is always there, before anybody uses it.
+  // The backend that always exists is shown before anybody uses it.
   sent("direct", Traffic(0, 0))
   private val startSeconds = registry.histogram(
     "burst_invoker_start_seconds",
-    "Until a pack is ready, by how it came up.",
+    "Time until a pack is ready, by kind of start.",
     Seconds.Short,
     "start"
   )
@@ -46,13 +46,13 @@ final class InvokerMetrics(registry: MetricsRegistry):
   private[metrics] val starting = packs.labelValues("starting")
   private[metrics] val running = packs.labelValues("running")
   private[metrics] val busySlots =
-    registry.gauge("burst_invoker_busy_slots", "Workers of packs that start or run.")
+    registry.gauge("burst_invoker_busy_slots", "Slots of packs that start or run.")
   private[metrics] val took = each(kind => startSeconds.labelValues(label(kind)))
   private[metrics] val well = each(kind => starts.labelValues(label(kind), "ready"))
   private[metrics] val failed = each(kind => starts.labelValues(label(kind), "failed"))
   private[metrics] val aborted = each(kind => starts.labelValues(label(kind), "aborted"))
 
-  /** A pack is launched, of so many workers. */
+  /** A pack with this many workers is launched. */
   def begins(start: PackStart, workers: Int): PackWatch = PackWatch(this, start, workers)
 
   private[metrics] def sent(backend: String, traffic: Traffic): Unit =
@@ -62,7 +62,7 @@ final class InvokerMetrics(registry: MetricsRegistry):
   def packFailed(kind: FailureKind): Unit = packFailures(kind).inc()
   def workerFailed(kind: FailureKind): Unit = workerFailures(kind).inc()
 
-  /** What the invoker knows of itself. */
+  /** Values that the invoker itself knows. */
   def measured(slots: Int, warm: Int, prewarmed: Int, load: Double): Unit =
     this.slots.set(slots)
     this.warm.set(warm)
@@ -77,5 +77,5 @@ final class InvokerMetrics(registry: MetricsRegistry):
     FailureKind.values.map(kind => kind -> counter.labelValues(label(kind))).toMap
 
 object InvokerMetrics:
-  /** As the API has it. */
+  /** The name that the API uses. */
   private def label[A: Encoder](value: A): String = value.asJson.asString.getOrElse("")

@@ -13,10 +13,10 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Where an invoker's metrics are read; with port 0, at any that is free. */
+/** The address of an invoker's metrics; port 0 is any free port. */
 final case class MetricsAddress(host: String, port: Int)
 
-/** `GET /metrics` of an invoker, and nothing else. It ends with the actor system. */
+/** Serves `GET /metrics` of an invoker, and nothing else. It ends with the actor system. */
 private[invoker] object MetricsServer:
   private val log = LoggerFactory.getLogger("burst.invoker.metrics.MetricsServer")
 
@@ -27,7 +27,7 @@ private[invoker] object MetricsServer:
   private val Text =
     ContentType.parse(MetricsRegistry.ContentType).getOrElse(ContentTypes.`text/plain(UTF-8)`)
 
-  /** Fails with `SetupException` where it cannot listen. */
+  /** Fails with `SetupException` if it cannot listen. */
   def bind(address: MetricsAddress, metrics: MetricsRegistry)(using
       system: ActorSystem[?]
   ): Future[ServerBinding] =

@@ -5,8 +5,8 @@ import burst.node.metrics.Seconds
 import burst.protocol.{Failure, FailureKind, Operation, PackStart, Traffic}
 import java.util.concurrent.atomic.AtomicReference
 
-/** One pack's way through the metrics. It is told of by the pack's actor, and of its end by the invoker where
-  * that actor breaks; what was told before is of no effect.
+/** One pack's progress in the metrics. The pack's actor reports it, and the invoker reports its end if that
+  * actor breaks; repeated reports have no effect.
   */
 final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackStart, workers: Int):
   import PackWatch.Stage
@@ -16,14 +16,14 @@ final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackSta
   metrics.starting.inc()
   metrics.busySlots.inc(workers)
 
-  /** It came up so, which may be otherwise than it began. */
+  /** How it came up, which may differ from how it began. */
   def ready(start: PackStart): Unit = if stage.compareAndSet(Stage.Starting, Stage.Running) then
     metrics.starting.dec()
     metrics.running.inc()
     metrics.well(start).inc()
     metrics.took(start).observe(Seconds.since(began))
 
-  /** A flare on it has sent so much over a backend of this kind. */
+  /** The messages that a flare on it has sent over a backend of this kind. */
   def sent(backend: String, traffic: Traffic): Unit = metrics.sent(backend, traffic)
 
   def ended(error: Option[Failure]): Unit = stage.getAndSet(Stage.Ended) match
@@ -40,7 +40,7 @@ private object PackWatch:
   private enum Stage:
     case Starting, Running, Ended
 
-  /** Whether the start itself has failed; else somebody did not want it any more. */
+  /** Whether the start itself has failed; otherwise it was cancelled. */
   private def isOfStart(failure: Failure): Boolean =
     failure.kind == FailureKind.StartFailed || failure.operation.exists(Operation.StartSteps) ||
       failure.kind == FailureKind.Internal

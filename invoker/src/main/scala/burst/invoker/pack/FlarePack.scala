@@ -7,7 +7,7 @@ import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.Future
 
-/** A pack that runs one flare, and is kept warm then if it may be. */
+/** A pack that runs one flare, and is then kept warm if possible. */
 private[pack] final class FlarePack(
     asked: PackAssignment,
     replyTo: ActorRef[PackReport],
@@ -48,7 +48,7 @@ private[pack] final class FlarePack(
   def isUp(pack: LoadedPack): Unit = if assignment.shared.isDefined then invoker ! Shares(key, pack)
 
   def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
-    // Of a container that others may be in the invoker knows when it is idle.
+    // If others can be in the container, the invoker knows when it is idle.
     if assignment.shared.isEmpty then driver.disconnect(pack.container)
     at.watch.ended(None)
     invoker ! Finished(key, Some(pack))
@@ -59,7 +59,7 @@ private[pack] final class FlarePack(
     if assignment.shared.isEmpty then destroy(pack, error) else leaveShared(pack, error, spent = true)
 
 private object FlarePack:
-  /** Why a call has not begun beside others. It has no slot for a container of its own, and is placed anew.
+  /** Why a call has not begun beside others. It has no slot for a container of its own, and is placed again.
     */
   val TurnedAway: Failure =
     Failure(

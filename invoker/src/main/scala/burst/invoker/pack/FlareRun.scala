@@ -11,38 +11,40 @@ import scala.concurrent.duration.FiniteDuration
 
 /** The pack on which a flare runs: the flare's own, or its group's. */
 private[pack] trait FlareHost:
-  /** The group, where it is a group's. */
+  /** The group, if this is a group's pack. */
   def group: Option[FlareId]
 
-  /** Whether its container was there for another call, and the program runs. */
+  /** Whether its container was already there for another call, with its program running. */
   def isJoined: Boolean
 
   def concerns(id: FlareId): Boolean
   def leaseLeft: Option[FiniteDuration]
   def renewLease(until: MonotonicTime): Unit
 
-  /** Takes note of what is not for the flare. */
+  /** Handles a command that is not for the flare. */
   def note(command: PackActor.Command): Unit
 
-  /** Asks the runtime when the program has its network. */
+  /** Sends a request to the runtime once the program has its network. */
   def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]]
 
-  /** This container is of no use, and nothing has run in it: tries with another one, if it can, or ends. */
+  /** Called if this container is unusable, and nothing has run in it: tries another one, if possible, or
+    * ends.
+    */
   def replaced(pack: LoadedPack): Option[Behavior[PackActor.Command]]
 
-  /** Its program runs, which is about to be told. */
+  /** Called when its program runs, just before that is reported. */
   def isUp(pack: LoadedPack): Unit
 
-  /** The flare has ended well, which remains to be reported. */
+  /** Called when the flare has ended well; `report` has yet to report that. */
   def kept(pack: LoadedPack)(report: => Unit): Behavior[PackActor.Command]
 
-  /** The flare has ended, and its program runs no other. */
+  /** Called when the flare has ended, and its program cannot run another. */
   def spent(pack: LoadedPack, error: Option[Failure]): Behavior[PackActor.Command]
 
-  /** The container goes, and the pack ends. */
+  /** Removes the container and ends the pack. */
   def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[PackActor.Command]
 
-/** A flare's part on a pack whose container is there. */
+/** A flare's part on a pack that has its container. */
 private[pack] final class FlareRun(
     asked: PackAssignment,
     replyTo: ActorRef[PackReport],
@@ -53,7 +55,7 @@ private[pack] final class FlareRun(
   import at.{context, services, timers}
   import services.{driver, runtime, timings}
 
-  // Forgotten once the runtime has them: they may be large, and a pack may last.
+  // Dropped once the runtime has them: they may be large, and a pack may last long.
   private var inputs = asked.inputs
   private val outputs = OutputFlow(services.outputs, assignment.definition.namespace)
   private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
@@ -70,15 +72,15 @@ private[pack] final class FlareRun(
   def limitTime(): Unit =
     timers.startSingleTimer(FlareOverdue, assignment.timeLeft + timings.deadlineSlack)
 
-  /** What the runtime tells of this flare. */
+  /** The runtime's events of this flare. */
   private var stream = Option.empty[EventStream]
 
-  /** No output is held any more, and no word waited for. */
+  /** Releases all outputs, and waits for no further events. */
   def close(): Unit =
     outputs.close()
     stream.foreach(_.cancel())
 
-  /** The pack has ended under it. */
+  /** Called when the pack has ended during the flare. */
   def ended(error: Option[Failure]): Unit =
     spans.ended(error)
     reporter.ended(reusable = false, error)
@@ -88,7 +90,7 @@ private[pack] final class FlareRun(
   /** The call that opens a fresh pack also starts its program. */
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     expectStart()
-    // Before it can begin, as who is killed right after it has says no more.
+    // Reported before it can begin: after a crash right then nobody could report it.
     if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(true))
     val fresh =
       Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
@@ -98,8 +100,8 @@ private[pack] final class FlareRun(
     ))
     opening(pack, start, exit = None, aborted = None)
 
-  /** Another container is tried only where nothing can have begun in this one. Of one that died the answer is
-    * waited for, which may say so.
+  /** Another container is tried only if nothing can have begun in this one. If it died, the runtime's answer
+    * is awaited, which may show that.
     */
   private def opening(
       pack: LoadedPack,
@@ -109,20 +111,20 @@ private[pack] final class FlareRun(
   ): Behavior[Command] =
     def replaced =
       if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(false))
-      // Another container has its own time to come up.
+      // Another container has its full time to come up.
       timers.cancel(InitOverdue)
       if start == PackStart.Warm then host.replaced(pack) else None
     def lost(exit: ContainerExit) = destroy(pack, Some(during(Operation.Init, died(exit))))
     receive:
-      case Opened(id, _) if id != pack.container.id => Behaviors.same // of one that was replaced meanwhile
+      case Opened(id, _) if id != pack.container.id => Behaviors.same // of a container that has been replaced
       case Opened(_, Right(events)) =>
         timers.cancel(InitOverdue)
         inputs = Inputs.Hidden
         stream = Some(events)
-        // A call that computes keeps the program from saying so, for longer than a start may take.
+        // A call that computes can keep the program from reporting this, for longer than a start may take.
         if host.isJoined then
           reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
-        // Where nothing is to be waited for, on the thread that has read them.
+        // If there is nothing to wait for, this runs on the thread that has read the events.
         def take(batch: Vector[PackEvent]) =
           outputs.admit(batch).map(_ => context.self ! Events(batch))(using ExecutionContext.parasitic)
         events.foreach(take).onComplete: ended =>
@@ -141,8 +143,8 @@ private[pack] final class FlareRun(
         val silent = s"the warm pack's runtime did not answer within ${timings.init}"
         destroy(pack, Some(during(Operation.Init, Failure(FailureKind.PackLost, silent))))
       case AtOnce(failure) => destroy(pack, Some(failure))
-      // The container has other flares, which are not to end with this one: the runtime is told to end it once
-      // it has begun it.
+      // The container has other flares, which must not end with this one: the runtime is asked to end it once
+      // it has begun.
       case Ending(failure) if host.isJoined && aborted.isEmpty =>
         timers.startSingleTimer(AbortOverdue, timings.abort)
         opening(pack, start, exit, Some(failure))
@@ -156,7 +158,7 @@ private[pack] final class FlareRun(
   private def running(pack: LoadedPack, start: PackStart, aborted: Option[Failure]): Behavior[Command] =
     receive:
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
-      // A scheduler that has taken over does not know whether the one before it sent this.
+      // A scheduler that has taken over does not know whether its predecessor sent this.
       case Start(id, endpoints) if id == assignment.flareId && !startAsked =>
         startAsked = true
         tell(startOf(pack, endpoints))(asAnswer)(Started(id, _))
@@ -172,7 +174,7 @@ private[pack] final class FlareRun(
         breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
       case RenewLease(until) =>
         host.renewLease(until)
-        // Another one follows before this is over: an answer that is lost costs nothing.
+        // Another renewal follows before this one expires: a lost answer costs nothing.
         host.leaseLeft.foreach(left => runtime.renew(pack.container.address, assignment.flareId, left))
         Behaviors.same
       case SlotsDue =>
@@ -192,14 +194,15 @@ private[pack] final class FlareRun(
     timers.startSingleTimer(AbortOverdue, timings.abort)
     running(pack, start, Some(failure))
 
-  /** The runtime says no more, and has not said that the pack has ended. */
+  /** The failure if the runtime's answer ends without the pack's end. */
   private def broken(problem: Option[Throwable]) =
     val how = problem.fold("the pack's runtime ended its answer before the pack's end"): problem =>
       val why = Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
       s"the connection to the pack's runtime broke: $why"
     Failure(FailureKind.PackLost, how)
 
-  /** The pack is lost; waits shortly for what is still on its way: last events, and how the container ended.
+  /** The pack is lost; waits shortly for what is still on its way: the last events, and how the container
+    * ended.
     */
   private def breaking(
       pack: LoadedPack,
@@ -225,9 +228,9 @@ private[pack] final class FlareRun(
         case Settled(_) | AbortOverdue => destroy(pack, Some(lost))
         case AtOnce(failure) => destroy(pack, Some(failure))
 
-  /** Reports what happened; answers where to go when the pack has ended by it. Only one that nothing has
-    * befallen (`intact`) is kept, whatever its runtime thinks of it: of such a one the last that happened is
-    * reported with its end, as each report costs as much as all that is in it.
+  /** Reports events; returns the next state if the pack has ended with them. Only a pack that nothing has
+    * happened to (`intact`) is kept, whatever its runtime reports: its last events are then reported together
+    * with its end, as each report costs as much as everything in it.
     */
   private def pass(
       pack: LoadedPack,
@@ -261,8 +264,8 @@ private[pack] final class FlareRun(
         val own = error.map(ofProgram)
         if isKept then keep(pack, own) else host.spent(pack, own)
 
-  /** Other invokers' packs are told where they find it. Failures are cleaned here as well as by the runtime,
-    * which the program may have taken over.
+  /** Replaces the endpoint by the one for other invokers' packs. Failures are checked here as well as by the
+    * runtime, which the program may have taken over.
     */
   private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match
     case PackEvent.Ready(Some(endpoint), at) =>
@@ -270,20 +273,20 @@ private[pack] final class FlareRun(
     case failed: PackEvent.WorkerFailed => failed.copy(error = ofProgram(failed.error))
     case other => other
 
-  /** And it is told where it finds them. */
+  /** Starts the pack with the endpoints at which it finds the others. */
   private def startOf(pack: LoadedPack, endpoints: Vector[Option[String]]): Future[Either[Failure, Unit]] =
     driver.find(pack.container, endpoints).flatMap:
       case Right(found) => runtime.start(pack.container.address, assignment.flareId, found)
       case Left(failure) => Future.successful(Left(failure))
 
-  /** A program may say what it likes, but not in the invoker's name that the machine is at fault. */
+  /** A program can report any failure, but not pose as the invoker and blame the machine. */
   private def ofProgram(error: Failure): Failure =
     error.copy(operation = error.operation.filterNot(Operation.StartSteps))
 
   private var finished = 0
 
-  /** Workers of a pack that goes on give their slots back after a while, those that end meanwhile together:
-    * most packs end as a whole, and are spared the calls.
+  /** Returns the slots of ended workers after a while if the pack goes on, together with those of workers
+    * that end meanwhile: most packs end as a whole, and are spared the calls.
     */
   private def noteFinished(events: Vector[PackEvent]): Unit =
     val before = finished
@@ -300,7 +303,7 @@ private[pack] final class FlareRun(
 
   // ---- Ended well ----------------------------------------------------------------------------------------
 
-  /** The answer is read to its end first: to break it off would look to the runtime like a lost invoker. */
+  /** Reads the answer to its end first: breaking it off would look to the runtime like a lost invoker. */
   private def keep(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
     expectEnd()
     receive:
@@ -313,7 +316,7 @@ private[pack] final class FlareRun(
       case Exited(id, _) if id == pack.container.id => lose(pack, error)
       case AtOnce(_) => lose(pack, error)
 
-  /** Its container takes a while to go. */
+  /** Releases the held report first, since it takes a while to remove the container. */
   private def lose(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
     reporter.release()
     destroy(pack, error)
@@ -337,8 +340,8 @@ private[pack] final class FlareRun(
   )
 
 private object FlareRun:
-  /** In bytes. Several workers share what is stored of a flare's log, and calls beside each other in a
-    * container its memory here: none of them has more than before there were limits.
+  /** In bytes. Several workers share the stored log of a flare, and concurrent calls in a container share its
+    * memory here: each of these gets no more than before there were configurable limits.
     */
   def logLimit(assignment: PackAssignment): Option[Long] =
     val definition = assignment.definition

@@ -23,7 +23,7 @@ private[pack] final class GroupPack(
 
   private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
 
-  /** What came while it could not be done: the next flare, and the group's end. */
+  /** Requests that could not be handled when they came: the next flare, and the group's end. */
   private var waiting = Option.empty[Run]
   private var closing = Option.empty[Failure]
 
@@ -42,8 +42,8 @@ private[pack] final class GroupPack(
 
   // ---- Initialising --------------------------------------------------------------------------------------
 
-  /** There is nothing to run yet, so its program is started by itself; that of a warm pack runs. All get the
-    * network of the group; a warm one that cannot have it is replaced.
+  /** Starts its program separately, as there is nothing to run yet; a warm pack's program already runs. Both
+    * get the group's network; a warm pack that cannot have it is replaced.
     */
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
     expectStart()
@@ -52,12 +52,12 @@ private[pack] final class GroupPack(
       case PackStart.Warm => Future.successful(Right(()))
       case _ => runtime.init(container.address, FreshProgram.of(container.source, assignment))
     def replaced =
-      // Another container has its own time to come up.
+      // Another container has its full time to come up.
       timers.cancel(InitOverdue)
       replace(pack)
     tell(connected(pack)(program))(asTaken)(Initialised(container.id, _))
     receive:
-      case Initialised(id, _) if id != container.id => Behaviors.same // of one that was replaced meanwhile
+      case Initialised(id, _) if id != container.id => Behaviors.same // of a container that has been replaced
       case Initialised(_, Right(())) =>
         timers.cancel(InitOverdue)
         loaded(pack, start)
@@ -117,7 +117,7 @@ private[pack] final class GroupPack(
 
   def group: Option[FlareId] = Some(assignment.flareId)
 
-  /** They have the group's network. */
+  /** Its flares have the group's network. */
   def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]] = ask
 
   def replaced(pack: LoadedPack): Option[Behavior[Command]] = None

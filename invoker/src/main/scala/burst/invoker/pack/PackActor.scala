@@ -29,32 +29,33 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
   *                               Destroying ────────── container is gone ────────────▶ Ended
   * }}}
   *
-  *   - An abort in any state before Running ends in Destroying, or at once where there is no container yet.
-  *     Creating cannot be broken off: it waits for the driver's answer, which is bounded.
+  *   - An abort in any state before Running ends in Destroying, or immediately if there is no container yet.
+  *     Creating cannot be interrupted: it waits for the driver's answer, which is bounded.
   *   - In Running an abort is passed to the runtime, whose workers return and whose grace period then kills
-  *     the program; `timings.abort` is the bound on the runtime itself.
-  *   - In a cluster a pack has a lease, which the runtime keeps: should this process stand still or be cut
-  *     off, the pack is dead when the scheduler takes it for dead.
-  *   - The flare's deadline plus a slack aborts by itself, for the case that nobody else is left to do it.
+  *     the program; `timings.abort` bounds the runtime itself.
+  *   - In a cluster a pack has a lease, which the runtime enforces: if this process is stalled or cut off,
+  *     the pack is dead by the time the scheduler considers it dead.
+  *   - The flare's deadline plus a slack aborts by itself, in case nobody else is left to do it.
   *   - In Running, slots of workers that have ended are given back while others go on: first the container is
-  *     held to the CPUs of those that are left, then the controller is told.
-  *   - `PackEnded` is reported last, and when the pack was not reusable only after its container is gone: its
+  *     limited to the CPUs of the remaining workers, then the controller is notified.
+  *   - `PackEnded` is reported last, and if the pack was not reusable, only after its container is gone: its
   *     slots are free exactly when the machine is.
-  *   - A pack of a group rests where another one would open: each flare of the group that comes opens it, and
-  *     it rests again when that has ended well. However it ends, both are told: the flare it ran and the
-  *     group. ([[PackLifecycle]] brings it there and ends it, [[FlarePack]] runs one flare on it and
+  *   - A group's pack rests where another pack would open: each flare of the group opens it, and it rests
+  *     again when the flare has ended well. However it ends, both the flare that it ran and the group receive
+  *     a report. ([[PackLifecycle]] brings it there and ends it, [[FlarePack]] runs one flare on it and
   *     [[GroupPack]] those of a group, each as a [[FlareRun]].)
-  *   - Calls of an action may share a container: each has an actor of its own, and opens the container that
-  *     another one had made, or waits for it (Joining). The invoker keeps it once the last of them has ended,
-  *     or removes it: one that has not ended well leaves it to the others, whom its end is not to harm, and
-  *     is reported at once. So is one that it takes in no more, which has not begun.
-  *   - A container that will not go is logged as an error and reported like any other end. Its package stays
-  *     held, since it may still be mounted.
+  *   - Calls of an action can share a container: each has an actor of its own, and opens the container that
+  *     another one created, or waits for it (Joining). The invoker keeps the container once the last of them
+  *     has ended, or removes it: a call that has not ended well leaves it to the others, which its end must
+  *     not harm, and is reported immediately. So is a call that the container no longer accepts, which has
+  *     not begun.
+  *   - A container that cannot be removed is logged as an error and reported like any other end. Its package
+  *     stays held, since it may still be mounted.
   */
 object PackActor:
   sealed trait Command
 
-  /** The first message. Not part of the behavior, which would hold on to the inputs for as long as the pack.
+  /** The first message. Not part of the behavior, which would keep the inputs for as long as the pack exists.
     */
   final case class Begin(
       assignment: PackAssignment,
@@ -66,26 +67,25 @@ object PackActor:
 
   final case class Start(flareId: FlareId, endpoints: Vector[Option[String]]) extends Command
 
-  /** To a pack of a group: run this flare's part. */
+  /** Makes a group's pack run this flare's part. */
   final case class Run(assignment: PackAssignment, replyTo: ActorRef[PackReport]) extends Command
 
-  /** The controller has stored the outputs it was told of last. */
+  /** The controller has stored the outputs of the last report. */
   final case class OutputStored(flareId: FlareId) extends Command
 
-  /** Ends the pack if it is of this flare, or of this group: its workers' operations return `failure`. With
-    * `atOnce` nobody is given time.
+  /** Ends the pack if it belongs to this flare, or to this group: its workers' operations return `failure`.
+    * With `atOnce` there is no grace period.
     */
   final case class Abort(flareId: FlareId, failure: Failure, atOnce: Boolean) extends Command
 
-  /** A container has come to its end. A pack watches the container that it was the first to have; warm ones
-    * are watched by the invoker, which passes this on: a watch of each flare's own would stay for as long as
-    * the container.
+  /** A container has exited. A pack watches a container that it is the first to use; the invoker watches warm
+    * ones, and passes this on: a watch by each flare would stay for as long as the container.
     */
   private[invoker] final case class Exited(containerId: String, exit: ContainerExit) extends Command
 
-  /** Sent to the invoker just before the final report: the pack to keep warm, if it may be kept, or the
+  /** Sent to the invoker just before the final report: the pack to keep warm, if it can be kept, or the
     * pre-warmed container that was not needed after all. `answered` is the last flare of its group that has
-    * been answered, or is about to be. A pack that is `spent` is of no use to others, but may still run
+    * been answered, or is about to be. A pack that is `spent` is unusable for others, but may still run
     * calls.
     */
   final case class Finished(
@@ -96,13 +96,14 @@ object PackActor:
       spent: Boolean = false
   )
 
-  /** Told to the invoker of a container that calls share: its program runs, and others may join. */
+  /** Sent to the invoker about a container that calls share: its program runs, and others can join. */
   final case class Shares(key: PackKey, pack: LoadedPack)
 
-  /** To one that waits for that container: it is there, or there is none and it makes one itself. */
+  /** To a call that waits for that container: it is ready, or there is none and the call creates one itself.
+    */
   final case class Join(pack: Option[LoadedPack]) extends Command
 
-  /** The pack may run until then, unless it is told again. */
+  /** The pack may run until then, unless the lease is renewed again. */
   final case class RenewLease(until: MonotonicTime) extends Command
 
   private[pack] final case class Resized(possible: Boolean) extends Command
@@ -122,12 +123,12 @@ object PackActor:
       extends Command // overdue if it failed
   private[pack] final case class Removed(outcome: StopOutcome) extends Command
 
-  /** A part of the time that a start may take is over, and so many are `left`. */
+  /** A part of the time for a start has passed, and this many are `left`. */
   private[pack] final case class InitOverdue(left: Int) extends Command
   private[pack] case object AbortOverdue extends Command
   private[pack] case object FlareOverdue extends Command
 
-  /** As above, of the time in which the rest of a pack's end may be told. */
+  /** The same for the time in which the rest of a pack's end can arrive. */
   private[pack] final case class Settled(left: Int) extends Command
 
   /** Waits for [[Begin]]. */

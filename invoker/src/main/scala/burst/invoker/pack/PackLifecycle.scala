@@ -19,8 +19,8 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.{Duration, FiniteDuration}
 
-/** A pack from what it begins with to its end, whatever runs on it in between: it gets its container, and
-  * gives it back.
+/** A pack from its supply to its end, whatever runs on it in between: it gets its container, and gives it
+  * back.
   */
 private[pack] abstract class PackLifecycle(
     asked: PackAssignment,
@@ -36,10 +36,10 @@ private[pack] abstract class PackLifecycle(
 
   protected val key: PackKey = assignment.packKey
 
-  /** It has its container, in which its program runs if it is a warm one. */
+  /** Called when it has its container; a warm one already runs the program. */
   protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command]
 
-  /** Tells of the end of a pack, and the invoker by this what it leaves. */
+  /** Reports the end of a pack, and sends `finished`, what it leaves, to the invoker. */
   protected def end(error: Option[Failure], finished: Finished): Unit
 
   def note(command: Command): Unit = command match
@@ -62,13 +62,13 @@ private[pack] abstract class PackLifecycle(
 
   // ---- Joining -------------------------------------------------------------------------------------------
 
-  /** Another call is starting the container. */
+  /** Waits while another call starts the container. */
   private def waiting: Behavior[Command] = receive:
     case Join(Some(pack)) => join(pack)
     case Join(None) => fetch(None)
     case Ending(failure) => stop(Some(failure))
 
-  /** Each holds the package for as long as it has the container. */
+  /** Joins a container. Each call holds the package for as long as it uses the container. */
   private def join(pack: LoadedPack): Behavior[Command] =
     acquirePackage()
     joining(pack, aborted = None)
@@ -78,16 +78,16 @@ private[pack] abstract class PackLifecycle(
     case PackageReady(Right(_)) =>
       joined = true
       supplied(pack, PackStart.Warm)
-    // Nobody held the package any more, so that the container is without its files.
+    // Nobody held the package any more, so the container has lost its files.
     case PackageReady(Left(failure)) => leaveShared(pack, aborted.orElse(Some(failure)), spent = true)
     case Ending(failure) => joining(pack, aborted.orElse(Some(failure)))
 
-  /** Whether the container was there for another call, in which there may still be some. */
+  /** Whether the container was already there for another call, and may still run others. */
   private var joined = false
 
   def isJoined: Boolean = joined
 
-  /** Ends, and leaves the container to the others that are in it, who are also the last if it is `spent`. */
+  /** Ends, and leaves the container to the other calls in it; if it is `spent` no further ones join. */
   protected def leaveShared(pack: LoadedPack, error: Option[Failure], spent: Boolean): Behavior[Command] =
     end(error, Finished(key, Some(pack), spent = spent))
     Behaviors.stopped
@@ -101,7 +101,7 @@ private[pack] abstract class PackLifecycle(
       case Resized(false) => replace(pack)
       case Ending(failure) => destroy(pack, Some(failure))
 
-  /** The warm pack is of no use: a cold one takes its place, unless the flare has ended meanwhile. */
+  /** The warm pack is unusable: a cold one replaces it, unless the flare has ended meanwhile. */
   protected def replace(pack: LoadedPack, aborted: Option[Failure] = None): Behavior[Command] =
     tell(driver.stop(pack.container))(asOutcome)(Removed(_))
     replacing(pack, aborted)
@@ -125,7 +125,8 @@ private[pack] abstract class PackLifecycle(
     val answer = context.messageAdapter[Either[Failure, Path]](PackageReady(_))
     services.packages ! PackageCache.Acquire(shape.definition.packageId, answer)
 
-  /** Nothing of this pack is on the machine, so its end is told now; only the package has to be returned. */
+  /** Nothing of this pack is on the machine, so its end is reported now; only the package has to be returned.
+    */
   private def leave(error: Option[Failure], prewarmed: Option[Container]): Behavior[Command] =
     end(error, Finished(key, None, prewarmed))
     receive:
@@ -150,7 +151,7 @@ private[pack] abstract class PackLifecycle(
         discarding(directory, aborted)
       case Ending(failure) => adopting(prewarmed, directory, aborted.orElse(Some(failure)))
 
-  /** The pre-warmed container is of no use: a new one takes its place. */
+  /** The pre-warmed container is unusable: a new one replaces it. */
   private def discarding(directory: Path, aborted: Option[Failure]): Behavior[Command] = receive:
     case Removed(_) if aborted.isEmpty => create(directory)
     case Removed(_) =>
@@ -174,7 +175,7 @@ private[pack] abstract class PackLifecycle(
       stop(aborted.orElse(Some(during(Operation.Create, failure))))
     case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
 
-  /** With its program's network in place: user code may run as soon as the runtime is asked. */
+  /** Sends a request once the program has its network: user code may run as soon as the runtime gets it. */
   protected def connected[A](pack: LoadedPack)(
       ask: => Future[Either[Refusal, A]]
   ): Future[Either[Refusal, A]] =

@@ -3,7 +3,7 @@ package burst.invoker.pack
 import burst.protocol.*
 import org.apache.pekko.actor.typed.ActorRef
 
-/** Tells the controller of one pack of one flare. Failures say where they happened. */
+/** Reports on one pack of one flare to the controller. Failures say where they happened. */
 private[invoker] final class PackReporter(
     assignment: PackAssignment,
     services: PackServices,
@@ -31,15 +31,15 @@ private[invoker] final class PackReporter(
     held = Vector.empty
     heldStart = None
 
-  /** Tells it with the next report, which is soon. */
+  /** Keeps events for the next report, which follows soon. */
   def hold(events: Vector[PackEvent], start: Option[PackStart]): Unit =
     held ++= events.map(named)
     heldStart = start.orElse(heldStart)
 
-  /** There is no next report soon. */
+  /** Sends held events, as no other report follows soon. */
   def release(): Unit = if held.nonEmpty then tell(Vector.empty)
 
-  /** The last report. */
+  /** Sends the last report. */
   def ended(reusable: Boolean, error: Option[Failure]): Unit =
     error.foreach(failure => services.metrics.packFailed(failure.kind))
     tell(Vector(PackEvent.PackEnded(reusable, error, services.clock())))

@@ -12,9 +12,9 @@ import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
 
-/** A container with a definition's program running in it; `throttled` when it is held to fewer CPUs than its
-  * shape says, `watched` when the invoker hears of its container's end. Its holder also holds the package in
-  * the cache, and must release it once the container is gone.
+/** A container with a definition's program running in it; `throttled` if it is limited to fewer CPUs than its
+  * shape has, `watched` if the invoker watches its container's end. Its holder also holds the package in the
+  * cache, and must release it once the container is gone.
   */
 final case class LoadedPack(
     container: Container,
@@ -25,22 +25,22 @@ final case class LoadedPack(
 ):
   def packageId: PackageId = shape.definition.packageId
 
-/** What a pack may begin with. */
+/** What a pack can begin with. */
 enum Supply:
-  /** One that ran the same definition before. */
+  /** A pack that ran the same definition before. */
   case Warm(pack: LoadedPack)
 
-  /** One in which other calls of the action run. */
+  /** A pack in which other calls of the action run. */
   case Shared(pack: LoadedPack)
 
-  /** One that another call is starting. */
+  /** A pack that another call is starting. */
   case Starting
 
-  /** A container for no definition yet. */
+  /** A container without a definition yet. */
   case Prewarmed(container: Container)
   case Nothing
 
-  /** How it comes up if all goes well. */
+  /** How the pack comes up if all goes well. */
   def start: PackStart = this match
     case Warm(_) | Shared(_) | Starting => PackStart.Warm
     case Prewarmed(_) => PackStart.Prewarmed
@@ -54,18 +54,21 @@ final case class PackTimings(
     abort: FiniteDuration,
     /** Beyond the flare's deadline, for the controller to end it in order. */
     deadlineSlack: FiniteDuration,
-    /** For a container's end and its stream's end to be told, when only one of them has been. */
+    /** If only one of a container's end and its stream's end has been reported, for the other. */
     settle: FiniteDuration,
-    /** For slots of ended workers to be given back while their pack goes on; nothing: they wait for its end.
+    /** For slots of ended workers to be given back while their pack goes on; without it they wait for its
+      * end.
       */
     slotReturn: Option[FiniteDuration]
 ):
-  /** What the runtime waits for the hello: sooner than a pack, as it has the program's last words. */
+  /** How long the runtime waits for the hello: less than the pack, as the runtime has the program's last
+    * output.
+    */
   def report: FiniteDuration = init * 4 / 5
 
-/** What every pack of an invoker works with. `advertise` is where packs elsewhere reach this machine, when
-  * that is not where its containers are; `outputs` is the memory for workers' outputs on their way to the
-  * controller.
+/** What every pack of an invoker works with. `advertise` is the address at which packs elsewhere reach this
+  * machine, if that differs from its containers' addresses; `outputs` is the memory for workers' outputs on
+  * their way to the controller.
   */
 final case class PackServices(
     invoker: InvokerId,

@@ -5,8 +5,8 @@ import burst.protocol.{Failure, PackAssignment, PackEvent, PackStart, Timestamp,
 import io.circe.syntax.*
 import io.opentelemetry.api.common.{Attributes, AttributesBuilder}
 
-/** Where the spans of packs go: what invokers do, and what runtimes tell their invoker. `phases` is of how
-  * many phases there are spans, for each flare on a pack.
+/** Where the spans of packs go: those of invokers, and those that runtimes report to their invoker. `phases`
+  * is the maximum number of phases with spans, for each flare on a pack.
   */
 final case class PackSpanSinks(invoker: SpanSink, runtime: SpanSink, phases: Int)
 
@@ -16,14 +16,14 @@ object PackSpanSinks:
 /** A flare's part of its trace on one pack:
   * {{{
   *  flare
-  *  └─ pack            from when it is asked for to its end
+  *  └─ pack            from its request to its end
   *     ├─ start         until its program has its workers ready
   *     └─ run           until the last of them has ended
-  *        └─ worker      } as the runtime tells it
+  *        └─ worker      } as reported by the runtime
   *           └─ (phase)  }
   * }}}
-  * Times of the runtime are held within those of this process: on another machine clocks are others. Belongs
-  * to the pack's actor.
+  * Times of the runtime are clamped to those of this process: clocks of other machines differ. Belongs to the
+  * pack's actor.
   */
 private[pack] final class PackSpans(
     assignment: PackAssignment,
@@ -36,13 +36,12 @@ private[pack] final class PackSpans(
   private val flare: Option[TraceContext] = assignment.origin.flatMap(_.trace)
   private val own = flare.filter(context => context.sampled && sinks.invoker.isOn).map(Own(_))
 
-  /** The workers' spans, which the program is told; where this process tells of none, they are the flare's.
-    */
+  /** The workers' spans, for the program; if this process reports none, they are the flare's. */
   val workers: Option[WorkerSpans] = flare.map: context =>
     val ids = own.fold(Vector.fill(assignment.size)(context.spanId))(_.workers.map(_.id))
     WorkerSpans(context.traceId, context.sampled, ids)
 
-  /** It came up so; what is said again is of no effect. */
+  /** Records how the pack came up; repeated calls have no effect. */
   def ready(start: PackStart): Unit = own.foreach(_.ready(start))
   def told(events: Vector[PackEvent]): Unit = own.foreach(own => events.foreach(own.told))
   def ended(error: Option[Failure]): Unit = own.foreach(_.ended(error))
@@ -67,7 +66,7 @@ private[pack] final class PackSpans(
         worker(id).foreach(end(_, held(at), Some(EndedSpan.error(error))))
       case _ => ()
 
-    /** Workers of which nothing was heard any more have ended by that, too. */
+    /** Ends the spans, also those of workers that have not reported their end. */
     def ended(error: Option[Failure]): Unit = if !isOver then
       isOver = true
       val at = clock()
@@ -134,7 +133,7 @@ private[pack] final class PackSpans(
     .put(SpanKeys.Pack, assignment.pack.toLong)
 
 private object PackSpans:
-  /** A worker that runs has `began`, and is in a `phase` since then. */
+  /** A running worker has `began`, and is in a `phase` since the time in it. */
   final class Worker(val worker: Int, val id: String):
     var began: Option[Timestamp] = None
     var phase: Option[(String, Timestamp)] = None

@@ -10,7 +10,7 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior, PostStop}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
 
-/** The actor of a pack, and whom it serves. */
+/** The actor of a pack, and what it works with. */
 private[pack] final case class PackContext(
     services: PackServices,
     invoker: ActorRef[PackActor.Finished | PackActor.Shares],
@@ -34,28 +34,29 @@ private[pack] abstract class PackStates(
   protected val reporter = PackReporter(assignment, services, replyTo)
   protected val shape = PackShape.of(assignment)
 
-  /** Whether what is said to this flare, or group, is said to the pack. */
+  /** Whether messages for this flare, or group, are for the pack. */
   def concerns(id: FlareId): Boolean = id == assignment.flareId
 
-  /** Takes note of what comes while a state does not wait for it. */
+  /** Handles a command that the current state does not expect. */
   protected def note(command: Command): Unit
 
   /** Removes the container; the pack ends with it. */
   protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command]
 
-  /** A start is late when all parts of its time are over, each of which begins when the last one was seen to
-    * be: while this process stood still its answer may have come, and is heard first.
+  /** A start is late when all parts of its time have passed, each of which begins when the previous one's end
+    * was processed: if this process was stalled, the answer may have arrived meanwhile, and is processed
+    * first.
     */
   protected def expectStart(parts: Int = StartParts): Unit =
     timers.startSingleTimer(InitOverdue, InitOverdue(parts - 1), timings.init / StartParts)
 
-  /** Waits shortly for what is still on its way, in parts as well. Of a container of this machine whose
-    * runtime says nothing more (`silent`) it is sure to be told how it ended, however busy the machine is.
+  /** Waits shortly for what is still on its way, in parts as well. If a runtime on this machine has gone
+    * `silent`, the end of its container is sure to be reported, however busy the machine is.
     */
   protected def expectRest(silent: Boolean): Unit =
     settleIn(if silent && services.driver.isLocal then SilentParts else RestParts)
 
-  /** The same, for what a runtime may take its time over. */
+  /** The same, for the end of a runtime's answer, which may take longer. */
   protected def expectEnd(): Unit = settleIn((timings.abort / (timings.settle / RestParts)).ceil.toInt)
 
   private def settleIn(parts: Int): Unit =
@@ -69,7 +70,8 @@ private[pack] abstract class PackStates(
       settleIn(left)
       Behaviors.same
 
-  /** What a state does not name does not concern it: timers and answers it no longer waits for. */
+  /** Commands that a state does not name do not concern it: timers and answers that it no longer waits for.
+    */
   protected def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
     Behaviors
       .receiveMessagePartial[Command](stepped.orElse(handler).orElse { other =>
@@ -81,11 +83,13 @@ private[pack] abstract class PackStates(
         Behaviors.same
       }
 
-  /** The pack's actor is no more, by a defect maybe: whatever would go on without it does not. */
+  /** Called when the pack's actor has stopped, perhaps because of a defect: ends whatever would go on without
+    * it.
+    */
   protected def stopped(): Unit
 
-  /** What ends a pack other than its own end: an abort, a program that does not come up, or the flare's
-    * deadline when nobody has sent one.
+  /** Whatever ends a pack other than its own end: an abort, a program that does not come up, or the flare's
+    * deadline if nobody has sent an abort.
     */
   protected object Ending:
     def unapply(command: Command): Option[Failure] = command match
@@ -96,14 +100,14 @@ private[pack] abstract class PackStates(
         Some(Failure(FailureKind.StartFailed, message, operation = Some(Operation.Init)))
       case _ => None
 
-  /** An abort that gives nobody time. */
+  /** An abort without a grace period. */
   protected object AtOnce:
     def unapply(command: Command): Option[Failure] = command match
       case Abort(id, failure, true) if concerns(id) => Some(failure)
       case _ => None
 
-  /** The program's runtime has answered badly; if its container has died or is about to, then that is the
-    * reason to tell.
+  /** The runtime has refused or not answered; if its container has died or is about to, that is the reason to
+    * report.
     */
   protected def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
     if refusal.said.nonEmpty && assignment.definition.logs > 0 then reporter.tell(refusal.said)

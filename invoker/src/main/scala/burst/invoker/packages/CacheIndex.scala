@@ -2,8 +2,8 @@ package burst.invoker.packages
 
 import burst.protocol.PackageId
 
-/** What the cache holds and who uses it: pure. `clock` counts uses, so that the entry with the smallest
-  * `lastUsed` is the one unused for longest.
+/** What the cache holds and who uses it: a pure data structure. `clock` counts uses, so the entry with the
+  * smallest `lastUsed` has been unused for longest.
   */
 private[packages] final case class CacheIndex(
     entries: Map[PackageId, CacheIndex.Entry] = Map.empty,
@@ -19,7 +19,9 @@ private[packages] final case class CacheIndex(
   def acquire(id: PackageId): CacheIndex = change(id)(_ + 1)
   def release(id: PackageId): CacheIndex = change(id)(users => math.max(0, users - 1))
 
-  /** What has to go so that the rest fits `limit`, longest unused first; never what a pack uses. */
+  /** Selects packages to remove so that the rest fits `limit`, longest unused first; never one that a pack
+    * uses.
+    */
   def evict(limit: Long): (CacheIndex, Vector[PackageId]) =
     val idle = entries.toVector.filter(_._2.users == 0).sortBy(_._2.lastUsed)
     val (victims, _) = idle.foldLeft((Vector.empty[PackageId], bytes)):

@@ -11,8 +11,8 @@ import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** `maxBytes` is what packages may take on the disk as long as no pack uses them; `packageBytes` and
-  * `unpacked` bound a single one.
+/** `maxBytes` is what packages can take on the disk while no pack uses them; `packageBytes` and `unpacked`
+  * bound a single one.
   */
 final case class PackageCacheSettings(
     directory: Path,
@@ -23,24 +23,24 @@ final case class PackageCacheSettings(
     attempts: Int
 )
 
-/** What is kept of a package: a directory with its files, or the file that was uploaded; and its name in the
-  * package's directory.
+/** What is kept of a package: a directory with its files, or the file that was uploaded; `file` is its name
+  * in the package's directory.
   */
 enum PackageForm(private[packages] val file: String):
   case Directory extends PackageForm("unpacked")
   case Archive extends PackageForm("archive")
 
-/** Packages by content, in the form they are needed in, each fetched once however many packs ask for it at
-  * the same time.
+/** Packages by content, in the form in which they are needed, each fetched once however many packs request it
+  * at the same time.
   *
-  * A package that was acquired is held until it is released, and stays in its directory for as long. What
-  * nobody holds goes, longest unused first, when the cache outgrows its bound. The cache starts empty: a
-  * fetch is cheap, and after a crash of the machine nobody could tell which directory is whole.
+  * An acquired package is held until it is released, and stays in its directory until then. When the cache
+  * exceeds its bound, packages that nobody holds are removed, longest unused first. The cache starts empty: a
+  * fetch is cheap, and after a crash of the machine nobody could tell which directories are complete.
   */
 object PackageCache:
   sealed trait Command
 
-  /** Answered by where the package is, which is then held, or by the reason there is none. */
+  /** Answered with the package's path, which is then held, or with the reason why there is none. */
   final case class Acquire(packageId: PackageId, replyTo: ActorRef[Either[Failure, Path]]) extends Command
   final case class Release(packageId: PackageId) extends Command
   private final case class Done(fetched: Fetched) extends Command
@@ -70,7 +70,7 @@ private final class PackageCache(
   private val blocking: ExecutionContext = context.system.dispatchers.lookup(DispatcherSelector.blocking())
   private val fetched = context.messageAdapter[Fetched](Done(_))
 
-  /** `serial` names scratch directories, so that no two ever meet. */
+  /** `serial` names scratch directories, so that no two ever have the same name. */
   def running(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
     Behaviors.receiveMessage:
       case Acquire(id, replyTo) if index.entries.contains(id) =>
@@ -107,7 +107,7 @@ private final class PackageCache(
   private def trimmed(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
     val (kept, victims) = index.evict(settings.maxBytes)
     victims.zipWithIndex.foreach: (id, offset) =>
-      // Out of the way at once, so that the same package can be fetched anew; deleted in the background.
+      // Moved away immediately, so that the same package can be fetched again; deleted in the background.
       val trash = settings.directory.resolve(s"old-${serial + offset}")
       try
         Files.move(directory(id), trash, StandardCopyOption.ATOMIC_MOVE)

@@ -12,7 +12,7 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How a fetch ended: the bytes the package takes here, or why there is none. */
+/** How a fetch ended: the bytes the package takes here, or why it failed. */
 private[packages] final case class Fetched(packageId: PackageId, outcome: Either[PackageProblem, Long])
 
 private[packages] final case class FetchSettings(
@@ -23,11 +23,10 @@ private[packages] final case class FetchSettings(
     attempts: Int
 )
 
-/** Fetches one package, unpacks it where that is wanted, then stops: chunk after chunk into a file, hashed as
-  * it comes; what is not what was asked for is never used. The directory `target` appears with the package in
-  * it, whole, or not at all: it is the directory around the package that is renamed, since one that is
-  * read-only as an unpacked package is can be moved by nobody but root. Blocks on the disk: runs on a
-  * dispatcher for that.
+/** Fetches one package, unpacks it if requested, then stops: chunk by chunk into a file, hashed as it
+  * arrives; content with another hash than the requested one is never used. The directory `target` appears
+  * with the whole package in it, or not at all: the directory around the package is renamed, since only root
+  * can move a read-only one, as an unpacked package is. Blocks on the disk: runs on a dispatcher for that.
   */
 private[packages] object PackageFetch:
   sealed trait Command
@@ -69,7 +68,7 @@ private final class PackageFetch(
         Files.newOutputStream(archive, CREATE_NEW, WRITE),
         digest
       )
-      // Nobody has to be asked for what is nothing.
+      // An empty package does not have to be fetched.
       if packageId == PackageId.Empty then
         sink.close()
         finish(conclude())
@@ -96,7 +95,7 @@ private final class PackageFetch(
                 finish(conclude())
             catch case NonFatal(problem) => unwritable(problem)
         case Reply(PackageMissing(_)) => finish(Left(PackageProblem.Missing))
-        case Reply(_) => Behaviors.same // the answer to a question that was asked twice
+        case Reply(_) => Behaviors.same // the answer to a request that was repeated
         case NoAnswer if attempt < settings.attempts =>
           ask(offset)
           receiving(sink, offset, attempt + 1)

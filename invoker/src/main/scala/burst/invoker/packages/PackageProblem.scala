@@ -13,10 +13,10 @@ private[burst] enum PackageProblem:
   case NameTooLong
   case UnpacksToTooMuch
 
-  /** This machine could not take it, whatever it is. */
+  /** This machine could not store it, whatever its content. */
   case Unwritable(why: String)
 
-  /** After "package 0123abcd cannot be used". */
+  /** Follows "package 0123abcd cannot be used". */
   def sentence: String = this match
     case TooLarge(bytes) => s"it has $bytes bytes, too many for this invoker"
     case Damaged => "it arrived damaged"

@@ -23,18 +23,18 @@ import scala.util.Using
 final case class UnpackLimits(bytes: Long, entries: Int)
 
 /** Turns an uploaded package into a directory. A package is a zip, a bare executable, which becomes `exec`,
-  * or a file of source, which becomes `source`: whether it holds what its kind needs, the runtime says. What
-  * comes from outside is not trusted: names may not leave the directory, and what unpacks to more than the
-  * limits is given up as soon as it passes them, whatever its headers say.
+  * or a source file, which becomes `source`: whether it holds what its kind needs is checked by the runtime.
+  * Nothing from outside is trusted: names must not leave the directory, and unpacking stops as soon as it
+  * exceeds the limits, whatever the headers say.
   *
-  * Everything unpacked is read-only and executable: a zip read here tells no modes, and a package's tools may
-  * want to be run as well.
+  * Everything unpacked is read-only and executable: a zip read here has no modes, and a package's tools may
+  * have to be run as well.
   */
 private[burst] object Unpacker:
   val Executable = "exec"
   private val SourceFile = "source"
 
-  /** No longer path can be opened on Linux. */
+  /** Linux cannot open longer paths. */
   private val LongestName = 4096
 
   private val ReadOnly = PosixFilePermissions.fromString("r-xr-xr-x")
@@ -44,12 +44,11 @@ private[burst] object Unpacker:
 
   private final class Refused(val problem: PackageProblem) extends IOException(problem.sentence)
 
-  /** What a file or directory takes on a disk beside its contents: a small one has a block of its own. */
+  /** What a file or directory takes on disk besides its contents: a small one has a block of its own. */
   private[packages] val EntryBytes = 4096L
 
   /** Unpacks into the new directory `target` and returns how many bytes that took on the disk, or why it was
-    * refused; then `target` may be there in part. Throws where it is not the package that is at fault but
-    * this machine.
+    * refused; then `target` may exist in part. Throws if not the package is at fault but this machine.
     */
   def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[PackageProblem, Long] =
     try
@@ -64,20 +63,20 @@ private[burst] object Unpacker:
       case refused: Refused => Left(refused.problem)
       case problem if isOfPackage(problem) => Left(PackageProblem.DamagedZip)
 
-  /** Makes what stands for a package that a definition does not have. */
+  /** Creates the stand-in for the package of a definition that has none. */
   def nothing(target: Path): Long =
     Files.createDirectories(target)
     seal(target)
 
-  /** Deletes a directory with what `unpack` made in it, although that is read-only, and may have become
-    * worse: a program that is a process here may take its user's rights from its package as it likes.
+  /** Deletes a directory that `unpack` created, although its files are read-only, or worse: a program that
+    * runs as a process here can revoke its own user's permissions on its package.
     */
   def delete(directory: Path): Unit = if Files.exists(directory, LinkOption.NOFOLLOW_LINKS) then
     val _ = Files.walkFileTree(directory, Deletion)
 
   private object Deletion extends SimpleFileVisitor[Path]:
     override def preVisitDirectory(path: Path, attributes: BasicFileAttributes): FileVisitResult =
-      // Only then may its owner, unless root, delete what is in it.
+      // Only then can its owner, unless root, delete its contents.
       Files.setPosixFilePermissions(path, Owner)
       FileVisitResult.CONTINUE
     override def visitFile(path: Path, attributes: BasicFileAttributes): FileVisitResult =
@@ -117,8 +116,8 @@ private[burst] object Unpacker:
           budget.take(1)
           sofar + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - sofar))
 
-  /** How many more files and directories may be made. Those that a zip does not name, but goes through, are
-    * made as well: each of its paths may have hundreds.
+  /** How many more files and directories can be created. Directories that a zip does not name, but that lead
+    * to its files, are created as well: each of its paths may have hundreds.
     */
   private final class UnpackBudget(entries: Int):
     private var left = entries
@@ -138,7 +137,7 @@ private[burst] object Unpacker:
   private def inside(target: Path, entry: ZipEntry): Path =
     val name = entry.getName
     def refuse = throw Refused(PackageProblem.LeavesPackage)
-    // Before anything is done for each of its directories.
+    // Checked before anything is done for each of its directories.
     if name.length > LongestName then throw Refused(PackageProblem.NameTooLong)
     val segments = name.stripSuffix("/").split("/", -1)
     if name.contains('\\') || segments.exists(segment => segment.isEmpty || segment == "." || segment == "..")
@@ -158,14 +157,14 @@ private[burst] object Unpacker:
           output.write(buffer, 0, read)
           sofar + read
 
-  /** Returns what the entries themselves take. */
+  /** Makes everything read-only, and returns what the entries themselves take. */
   private def seal(directory: Path): Long =
     Using.resource(Files.walk(directory)): paths =>
       paths.iterator.asScala.foldLeft(0L): (sofar, path) =>
         Files.setPosixFilePermissions(path, ReadOnly)
         sofar + EntryBytes
 
-  /** What its bytes or its files' names bring about on any machine. */
+  /** Whether the package's bytes or file names would cause this on any machine. */
   private def isOfPackage(problem: Throwable): Boolean = problem match
     case _: (ZipException | EOFException | FileAlreadyExistsException | NotDirectoryException) => true
     case named: FileSystemException => Option(named.getReason).exists(_.contains("name too long"))

@@ -4,8 +4,8 @@ import burst.node.{MonotonicTime, SetupException}
 import burst.protocol.{DefinitionRef, Environment, PackAssignment}
 import scala.concurrent.duration.FiniteDuration
 
-/** What makes packs alike. `memoryMiB` is per worker; a program keeps the `environment` it was started with,
-  * and a pack the `node` of a cluster that it is on.
+/** What makes packs alike. `memoryMiB` is per worker; a program keeps the `environment` that it was started
+  * with, and a pack the `node` of a cluster that it is on.
   */
 final case class PackShape(
     definition: DefinitionRef,
@@ -16,8 +16,8 @@ final case class PackShape(
 ):
   def totalMemoryMiB: Long = workers.toLong * memoryMiB
 
-  /** But for the number of workers. A launcher runs the only worker of a pack in its own process, where code
-    * that is to be loaded by each of several cannot be loaded any more.
+  /** Whether they differ at most in the number of workers. A launcher runs the only worker of a pack in its
+    * own process, which can no longer load code that each of several workers has to load.
     */
   def isLike(other: PackShape): Boolean =
     copy(workers = other.workers) == other &&
@@ -36,18 +36,18 @@ object PackShape:
 /** A pack that waits to be used again. */
 final case class IdlePack[C](container: C, shape: PackShape, since: MonotonicTime)
 
-/** Bounds of what may wait, by number, by memory and by time. */
+/** Bounds on waiting packs: their number, memory and time. */
 final case class PoolLimits(packs: Int, memoryMiB: Long, idle: FiniteDuration)
 
 object PoolLimits:
-  /** MiB of a machine for each pack that waits, and how many wait at most. */
+  /** MiB of a machine for each waiting pack, and the maximum number of waiting packs. */
   private val Each = 96
   private val Most = 256
 
   private val Elsewhere = 64
 
-  /** How many packs may wait: a number, or `auto` by the memory of the machine that they are on, if that is
-    * this one.
+  /** How many packs can wait: a number, or `auto`, which depends on the memory of the machine that they are
+    * on, if it is this one.
     */
   def packs(configured: String, machineMiB: Option[Long]): Int = configured match
     case "auto" => machineMiB.fold(Elsewhere)(all => (all / Each).max(1).min(Most).toInt)
@@ -55,7 +55,8 @@ object PoolLimits:
       number.toIntOption.filter(_ >= 0).getOrElse:
         throw SetupException(s"burst.invoker.idle-packs is '$number': give a number, or auto.")
 
-/** Which packs stay warm, and which one a flare gets: pure; `Invoker` acts on what is decided here.
+/** Decides which packs stay warm, and which one a flare gets: pure functions; `Invoker` carries out the
+  * decisions.
   *
   * A pack serves a flare of the same definition version (and so of the same namespace and package), the same
   * environment variables and the same memory per worker. Its size may differ, since a container can be
@@ -64,7 +65,7 @@ object PoolLimits:
   *   - 4 workers takes the 4: nothing has to change;
   *   - 5 workers takes the 6, the smallest that is large enough;
   *   - 9 workers takes the 8, which has to grow least.
-  * Of several alike the one used last is taken, so that the others reach their time-out.
+  * Of several like packs the one used last is taken, so that the others reach their timeout.
   *
   * `idle` is ordered by `since`, oldest first.
   */
@@ -79,7 +80,7 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
       .maxByOption(pack => (fit(pack.shape.workers, wanted.workers), pack.since))
     (best, best.fold(this)(pack => remove(pack.container)))
 
-  /** Takes a pack in, and says which ones must go for the limits to hold: the longest idle first. */
+  /** Adds a pack, and returns which ones must go to keep the limits: the longest idle first. */
   def put(container: C, shape: PackShape, now: MonotonicTime): (PackPool[C], Vector[IdlePack[C]]) =
     val all = idle :+ IdlePack(container, shape, now)
     val memory = all.map(_.shape.totalMemoryMiB).sum
@@ -91,25 +92,25 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
     val (evicted, kept) = all.splitAt(tooMany)
     (copy(idle = kept), evicted)
 
-  /** Those that have waited longer than the time-out. */
+  /** Removes those that have waited longer than the timeout. */
   def expire(now: MonotonicTime): (PackPool[C], Vector[IdlePack[C]]) =
     val (expired, kept) = idle.partition(pack => pack.since + limits.idle <= now)
     (copy(idle = kept), expired)
 
-  /** The longest idle, as many as hold this much together: nothing when all do not have the memory. There may
-    * be fewer workers, as those that are missing could be of packs that run.
+  /** The longest idle packs that together hold this much; nothing if all of them do not have the memory. They
+    * may have fewer workers, since the missing slots could be those of running packs.
     */
   def holding(memoryMiB: Long, workers: Int): Option[Vector[IdlePack[C]]] =
     val byMemory = idle.scanLeft(0L)(_ + _.shape.totalMemoryMiB).indexWhere(_ >= memoryMiB)
     val byWorkers = idle.scanLeft(0)(_ + _.shape.workers).indexWhere(_ >= workers)
     Option.when(byMemory >= 0)(idle.take(byMemory.max(if byWorkers < 0 then idle.size else byWorkers)))
 
-  /** Those on a node. */
+  /** The packs on a node. */
   def on(node: String): PackPool[C] = copy(idle = idle.filter(_.shape.node.contains(node)))
 
   def find(matches: C => Boolean): Option[IdlePack[C]] = idle.find(pack => matches(pack.container))
   def remove(container: C): PackPool[C] = copy(idle = idle.filterNot(_.container == container))
 
-  /** The larger the better: exact, then larger by as little as possible, then smaller by as little. */
+  /** The larger the better: an exact fit, then the smallest surplus, then the smallest deficit. */
   private def fit(has: Int, wants: Int): (Int, Int) =
     if has == wants then (2, 0) else if has > wants then (1, wants - has) else (0, has - wants)

@@ -5,24 +5,23 @@ import burst.protocol.DefinitionRef
 /** `memoryMiB` is per worker. */
 final case class PackSize(workers: Int, memoryMiB: Int)
 
-/** What the next pack is taken to be like: of this size, and its program of this kind where an interpreter
-  * that waits for its function could run it.
+/** What the next pack is expected to be like: its size, and its kind if an interpreter that waits for its
+  * function could run it.
   */
 final case class PackGuess(size: PackSize, kind: Option[String])
 
 object PackGuess:
   def of(shape: PackShape): PackGuess =
     val definition = shape.definition
-    // as the runtime has it
+    // the same rule as the runtime's
     val interpreted =
       definition.kind != DefinitionRef.Rust && definition.concurrency == 1 && shape.environment.isEmpty
     PackGuess(PackSize(shape.workers, shape.memoryMiB), Option.when(interpreted)(definition.kind))
 
-/** The containers that wait for a pack of whatever definition: pure; `Invoker` acts on what is decided here.
-  * `wanted` are to be `ready`; they are started one at a time, so as to be in nobody's way. With each start
-  * in a row that fails the pause before the next is doubled, counted in heartbeats. They are made for packs
-  * like the one that was asked for last, which is the `guess`; until one was, and nobody has one, there is
-  * none.
+/** The containers that wait for a pack of any definition: a pure data structure; `Invoker` carries out the
+  * decisions. `wanted` of them should be `ready`; they are started one at a time, to disturb nobody. After
+  * each further failed start the pause before the next one doubles, counted in heartbeats. They are made for
+  * packs like the one requested last, the `guess`; until there is a guess none is started.
   */
 final case class PrewarmPool[C](
     wanted: Int,
@@ -35,18 +34,18 @@ final case class PrewarmPool[C](
   /** Whether one more would be kept. */
   def hasRoom: Boolean = ready.size < wanted
 
-  /** What the one is for that it is time to start. */
+  /** The guess for the next container, if it is time to start one. */
   def lacking: Option[PackGuess] = guess.filter(_ => !starting && pause == 0 && hasRoom)
 
   /** A heartbeat has passed. */
   def beat: PrewarmPool[C] = copy(pause = (pause - 1).max(0))
 
-  /** For such a pack: the one that has waited longest. */
+  /** Takes the container that has waited longest, for such a pack. */
   def take(wanted: PackGuess): (Option[C], PrewarmPool[C]) =
     (ready.headOption, copy(ready = ready.drop(1), guess = Some(wanted)))
   def begun: PrewarmPool[C] = copy(starting = true)
 
-  /** A start came to its end. */
+  /** A start has completed. */
   def answered(well: Boolean): PrewarmPool[C] =
     if well then copy(starting = false, failures = 0)
     else copy(starting = false, failures = failures + 1, pause = 1 << failures.min(PrewarmPool.LongestPause))

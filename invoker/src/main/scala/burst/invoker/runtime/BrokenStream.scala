@@ -1,10 +1,10 @@
 package burst.invoker.runtime
 
-/** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
+/** A runtime sent something wrong, or its stream broke: the pack behind it is lost. */
 final class BrokenStream(val problem: StreamProblem)
     extends RuntimeException(problem.sentence, null, false, false)
 
-/** What is wrong with what a runtime says. */
+/** What is wrong with a runtime's answer. */
 enum StreamProblem:
   case NotHttp
   case NotFinal

@@ -6,12 +6,12 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.control.NonFatal
 
-/** The events that a runtime answers a pack with, as they come in: each chunk is cut into lines (`lines`),
-  * and each line read (`decode`). What arrives while earlier events are being passed on travels together, up
-  * to `maxBatch` by `weight`; then no more is read until they are.
+/** The events with which a runtime answers a pack, as they arrive: each chunk is cut into lines (`lines`),
+  * and each line is decoded (`decode`). Events that arrive while earlier ones are being passed on travel
+  * together, up to `maxBatch` by `weight`; beyond that nothing is read until they are passed on.
   *
-  * A subscriber of its own and no stream of a library: an invocation is one of these, and what it takes to
-  * set a stream up would be a tenth of it.
+  * It is a plain subscriber instead of a library's stream: an invocation is one of these, and setting up a
+  * stream would take a tenth of its time.
   */
 private[invoker] final class EventStream(
     body: Publisher[ByteString],
@@ -23,15 +23,15 @@ private[invoker] final class EventStream(
   private val ended = Promise[Unit]()
   @volatile private var subscription = Option.empty[Subscription]
 
-  /** Has all events taken, in order: those of the next call come when the future of the last has completed.
-    * Completes at the stream's end, and fails with `BrokenStream`, with what the connection or `take` failed
-    * with, or when it is cancelled. To be called once.
+  /** Passes all events to `take`, in order: the next call comes when the future of the previous one has
+    * completed. Completes at the stream's end, and fails with `BrokenStream`, with the failure of the
+    * connection or of `take`, or when it is cancelled. Must be called once only.
     */
   def foreach(take: Vector[PackEvent] => Future[Unit])(using ExecutionContext): Future[Unit] =
     body.subscribe(Reader(take))
     ended.future
 
-  /** Hangs up: the runtime takes its invoker for lost. Without effect once it has ended. */
+  /** Hangs up: to the runtime its invoker is then lost. Without effect once the stream has ended. */
   def cancel(): Unit =
     if ended.tryFailure(EventStream.Cancelled) then subscription.foreach(_.cancel())
 
@@ -41,13 +41,13 @@ private[invoker] final class EventStream(
     private var pending = Vector.empty[PackEvent]
     private var pendingWeight = 0L
 
-    /** Events are being passed on. */
+    /** Whether events are being passed on. */
     private var busy = false
 
-    /** Nothing more was asked for. */
+    /** Whether no further chunk has been requested. */
     private var paused = false
 
-    /** What has come is being read. */
+    /** Whether a chunk is being read. */
     private var reading = false
     private var complete = false
 
@@ -55,8 +55,8 @@ private[invoker] final class EventStream(
       subscription = Some(own)
       if ended.isCompleted then own.cancel() else own.request(1)
 
-    /** Little is read at once, on the one thread that serves all runtimes; more is not to keep the others
-      * waiting. The next comes when it was asked for.
+    /** Small chunks are read immediately, on the one thread that serves all runtimes; large ones elsewhere,
+      * so that the other runtimes do not wait. The next chunk comes only when it is requested.
       */
     def onNext(chunk: ByteString): Unit =
       synchronized:
@@ -97,7 +97,7 @@ private[invoker] final class EventStream(
 
     private def pass(): Unit =
       val (next, resume, over) = synchronized:
-        // Nobody waits for what is told after it has failed.
+        // After a failure nobody waits for events.
         val next = if busy || ended.isCompleted then Vector.empty else pending
         val resume = next.nonEmpty && paused
         if next.nonEmpty then
@@ -126,7 +126,7 @@ private[invoker] final class EventStream(
       if ended.tryFailure(problem) then subscription.foreach(_.cancel())
 
 private[invoker] object EventStream:
-  /** Bytes of a chunk that holds an invocation's few events. */
+  /** Enough bytes for the few events of an invocation. */
   private val Little = 8 * 1024
 
   object Cancelled extends RuntimeException("the pack has ended", null, false, false)

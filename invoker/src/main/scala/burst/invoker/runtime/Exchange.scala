@@ -24,11 +24,11 @@ import scala.concurrent.Promise
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.control.NonFatal
 
-/** A request and its answer on their connection, which takes the next one (`keep`) after an answer to its
-  * end, and is closed by anything else. Used on the connections' thread.
+/** A request and its answer on their connection, which is reused (`keep`) after a complete answer, and closed
+  * after anything else. Used on the connections' thread.
   *
-  * What comes in at once is passed on at once, when all of it is here (`passOn`): only then it is known that
-  * nothing follows the answer, and of a short one the end is there with its head.
+  * Data that arrives together is passed on together, when all of it has been read (`passOn`): only then is it
+  * known that nothing follows the answer, and the end of a short answer is there with its head.
   */
 private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer], keep: () => Unit):
   private var come = Option.empty[Answer]
@@ -48,8 +48,7 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
 
   def sent(): Unit = isSent = true
 
-  /** A server that refuses a request may hang up on the rest of it after saying why: that may still be read.
-    */
+  /** A server that refuses a request may hang up before reading all of it: its answer can still be read. */
   def unsent(problem: Throwable): Unit =
     if !over && come.isEmpty then expire(Exchange.LastWord, problem)
 
@@ -57,7 +56,7 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
 
   def head(response: HttpResponse): Unit = if !over then
     expiry.foreach(_.cancel(false))
-    // One before the answer has an end of its own, which would be taken for the answer's. Nobody asked for it.
+    // An interim answer has an end of its own, which would be taken for the answer's. Nobody asked for one.
     if response.status.code < 200 then broken(BrokenStream(StreamProblem.NotFinal))
     else
       mayKeep = HttpUtil.isKeepAlive(response)
@@ -67,12 +66,12 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
 
   def end(): Unit = isWhole = true
 
-  /** All that is there has arrived. */
+  /** All available data has been read. */
   def passOn(): Unit = if !over then
     come.foreach: known =>
       if isWhole then
         over = true
-        // An answer to what has not been sent whole leaves the rest of it on its way.
+        // If the request was not sent completely, the rest of it is still on its way.
         if mayKeep && isSent && channel.isActive then
           channel.config.setAutoRead(true)
           keep()
@@ -87,11 +86,11 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
     if !answer.tryFailure(problem) then come.foreach(_.body.ended(Some(problem)))
 
 private[runtime] object Exchange:
-  /** Time for what has been said before the connection broke. */
+  /** How long it waits for what the server sent before the connection broke. */
   private val LastWord = 1.second
 
-/** The first of a connection's handlers. What comes while no more of an answer is expected is nobody's, be it
-  * a part of one: it would be the beginning of the next.
+/** The first of a connection's handlers. Data that arrives while no answer is expected is discarded, even a
+  * part of one: it would become the beginning of the next answer.
   */
 private[runtime] final class Answers(config: HttpDecoderConfig, exchanges: Exchanges)
     extends HttpResponseDecoder(config):
@@ -105,7 +104,7 @@ private[runtime] final class Answers(config: HttpDecoderConfig, exchanges: Excha
       bytes.skipBytes(bytes.readableBytes)
       val _ = context.close()
 
-/** The last of a connection's handlers: what comes in is the answer to what was asked last. */
+/** The last of a connection's handlers: assigns what arrives to the last request. */
 private[runtime] final class Exchanges extends SimpleChannelInboundHandler[HttpObject]:
   private var current = Option.empty[Exchange]
 
@@ -139,14 +138,14 @@ private[runtime] final class Exchanges extends SimpleChannelInboundHandler[HttpO
     current.foreach(_.broken(cause))
     val _ = context.close()
 
-/** The bytes of an answer, in pieces as they come, to one subscriber. What it has not asked for is held here,
-  * and no more than that is read from the connection. To cancel it closes the connection, unless all of it
-  * has come.
+/** The bytes of an answer, in pieces as they arrive, for one subscriber. Bytes that it has not requested are
+  * held here, up to a bound beyond which nothing is read from the connection. Cancelling closes the
+  * connection, unless the answer is complete.
   */
 private[runtime] final class AnswerBody(channel: Channel) extends Publisher[ByteString], Subscription:
   import AnswerBody.Most
 
-  // Of the connection's thread.
+  // Used on the connection's thread only.
   private var subscriber = Option.empty[Subscriber[? >: ByteString]]
   private var asked = 0L
   private var waiting = Pieces.Empty
@@ -185,14 +184,16 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
       heard(own.onNext(bytes))
     if !over && waiting.isEmpty then
       outcome match
-        // The connection is this answer's until its outcome is known.
+        // The connection belongs to this answer until its outcome is known.
         case None =>
           val _ = channel.config.setAutoRead(true)
         case Some(problem) =>
           over = true
           heard(problem.fold(own.onComplete())(own.onError))
 
-  /** Who throws has gone: it is the fault of none who shares the thread, or uses the connection by then. */
+  /** A subscriber that throws is dropped: others that share the thread, or the connection later, must not
+    * suffer.
+    */
   private def heard(tell: => Unit): Unit =
     try tell
     catch case NonFatal(_) => cancel()
@@ -201,9 +202,9 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
     if channel.eventLoop.inEventLoop then work
     else
       try channel.eventLoop.execute(() => work)
-      // The thread has ended, and every connection before it: only the outcome is still to be told.
+      // The thread has ended, and every connection before it: only the outcome is still to be delivered.
       catch case _: RejectedExecutionException => work
 
 private[runtime] object AnswerBody:
-  /** Bytes that are held before no more is read. */
+  /** How many bytes are held before reading stops. */
   private val Most = 256 * 1024

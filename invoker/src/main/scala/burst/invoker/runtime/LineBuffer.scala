@@ -2,12 +2,14 @@ package burst.invoker.runtime
 
 import org.apache.pekko.util.ByteString
 
-/** Cuts a stream of chunks into lines: pure. A line longer than `maxLength` breaks the stream. */
+/** Cuts a stream of chunks into lines: a pure data structure. A line longer than `maxLength` breaks the
+  * stream.
+  */
 private[runtime] final case class LineBuffer(maxLength: Int, rest: Pieces = Pieces.Empty):
 
   /** The lines that `chunk` completes, and the buffer that remains. */
   def feed(chunk: ByteString): Either[LineBuffer.TooLong, (LineBuffer, Vector[ByteString])] =
-    // Only the new bytes can hold a new end of line: the rest is not searched again.
+    // Only the new bytes can contain a new end of line: the rest is not searched again.
     val firstEnd = chunk.indexOf('\n'.toByte)
     if firstEnd < 0 then grown(rest, chunk).map((_, Vector.empty))
     else

@@ -3,13 +3,14 @@ package burst.invoker.runtime
 import org.apache.pekko.util.ByteString
 import scala.annotation.tailrec
 
-/** Bytes that come in pieces of any size: many small ones take little more memory than their bytes, and each
-  * byte is copied a few times (by the logarithm of all). The sender chooses their size, and may wish us ill.
+/** Bytes that arrive in pieces of any size: many small ones take little more memory than their bytes, and
+  * each byte is copied a few times (logarithmic in the total). The sender chooses the sizes, and may be
+  * malicious.
   */
 private[runtime] final case class Pieces private (length: Int, lastFirst: List[ByteString]):
   def isEmpty: Boolean = length == 0
 
-  /** Does not hold on to the buffer that the piece is cut from. */
+  /** Adds a piece, without keeping the buffer that it is cut from. */
   def +(piece: ByteString): Pieces =
     if piece.isEmpty then this else Pieces(length + piece.length, Pieces.joined(piece.compact, lastFirst))
 

@@ -30,11 +30,11 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** Talks to the runtime in a container (docs/architecture/runtime.md).
   *
-  * Connections are kept and used again, and no call waits for one: the streaming call has its own for as long
-  * as the pack lasts. A pack may be silent for as long as its workers compute: deadlines are the pack's
-  * business; how long a program may take to report, the runtime is told with it: `startTimeout`. `maxLine`
-  * bounds one event, `maxBatch` (by `weight`) how much of what arrives while earlier events are being passed
-  * on travels together.
+  * Connections are kept and reused, and no call waits for one: the streaming call has its own for as long as
+  * the pack lasts. A pack may be silent for as long as its workers compute: deadlines are up to the pack. The
+  * runtime receives how long a program may take to report (`startTimeout`) with the program. `maxLine` bounds
+  * one event, `maxBatch` (by `weight`) how many events that arrive while earlier ones are being passed on
+  * travel together.
   */
 final class RuntimeClient(
     maxLine: Int,
@@ -46,19 +46,19 @@ final class RuntimeClient(
 ):
   import RuntimeClient.*
 
-  // What is done with an answer is little, and done on the thread that has read it.
+  // Handling an answer is little work, and is done on the thread that has read it.
   private given ExecutionContext = ExecutionContext.parasitic
 
   private val connections = RuntimeConnections(connectTimeout)
   system.classicSystem.registerOnTermination(() => connections.close())
 
-  /** Has an interpreter come up for a program of this kind, where none was started yet, to wait for it. */
+  /** Starts an interpreter for programs of this kind ahead of them, if none was started yet. */
   def startInterpreter(address: RuntimeAddress, kind: String): Future[Either[Failure, Unit]] =
     val path = s"/interpreter${query(Vector("kind" -> kind))}"
     command(address, path, Json.obj(), Some(InterpreterBound))
 
-  /** Starts a program, whose package is sent where it is not there, and waits for its hello. The caller
-    * bounds the time.
+  /** Starts a program, whose package is sent if it is not there, and waits for its hello. The caller bounds
+    * the time.
     */
   def init(address: RuntimeAddress, program: FreshProgram): Future[Either[Refusal, Unit]] =
     andThen(setEnvironment(address, program.environment))(start(address, program))
@@ -74,7 +74,7 @@ final class RuntimeClient(
       .map(_.left.map(_.after("the package did not start")))
       .recover(problem => Left(silence("package", problem)))
 
-  /** Before the program is started; the rest of what it has in its environment is the runtime's. */
+  /** Called before the program is started; the rest of its environment comes from the runtime. */
   private def setEnvironment(
       address: RuntimeAddress,
       environment: Environment
@@ -91,8 +91,8 @@ final class RuntimeClient(
     case Right(()) => next
     case Left(refusal) => Future.successful(Left(refusal))
 
-  /** Runs a pack, on the program of `fresh` where none has been started yet; the caller bounds that time.
-    * Whether `PackEnded` was among the events is the caller's to see.
+  /** Runs a pack, starting the program of `fresh` if none has been started yet; the caller bounds that time.
+    * The caller also checks whether `PackEnded` was among the events.
     */
   def run(
       address: RuntimeAddress,
@@ -134,7 +134,7 @@ final class RuntimeClient(
   def abort(address: RuntimeAddress, flareId: FlareId, failure: Failure): Future[Either[Failure, Unit]] =
     command(address, s"/packs/${flareId.value}/abort", failure.asJson)
 
-  /** The pack may run for so long from now on; an answer is waited for no longer than that. */
+  /** Lets the pack run for this long from now on; it waits for an answer no longer than that. */
   def renew(address: RuntimeAddress, flareId: FlareId, left: FiniteDuration): Future[Either[Failure, Unit]] =
     val body = Json.obj("millis" -> left.toMillis.asJson)
     command(address, s"/packs/${flareId.value}/lease", body, Some(left.max(1.milli)))
@@ -150,7 +150,7 @@ final class RuntimeClient(
       .recover: problem =>
         Left(Failure(FailureKind.PackLost, s"the runtime cannot be reached: ${reason(problem)}"))
 
-  /** Its answer's body, or why it refused. */
+  /** Returns the answer's body, or why the runtime refused. */
   private def post(
       address: RuntimeAddress,
       path: String,
@@ -172,8 +172,8 @@ final class RuntimeClient(
             answer.body.cancel()
             Future.successful(Left(refusal))
 
-  /** Nothing is expected in the answer: the end of one that has not ended by now may never come, and its
-    * connection is closed.
+  /** Ignores the body of the answer: the end of one that has not ended yet may never come, so its connection
+    * is closed.
     */
   private def done(answered: Future[Either[Refusal, AnswerBody]]): Future[Either[Refusal, Unit]] =
     answered.map(_.map(_.cancel()))
@@ -181,7 +181,7 @@ final class RuntimeClient(
   private def taken(answer: Answer): Option[Int] =
     Option(answer.headers.get(Protocol.VersionHeader)).fold(Some(1))(_.toIntOption)
 
-  /** Runtimes that do not say what they have taken speak the first version. */
+  /** Runtimes that do not send the version they chose use the first one. */
   private def otherVersion(taken: Option[Int]): Option[Refusal] =
     Option.unless(taken.exists(version => Protocol.Runtimes.common(Versions(version, version)).isDefined)):
       val version = taken.fold("none that is a number")(number => s"version $number")
@@ -194,7 +194,7 @@ final class RuntimeClient(
     Content.Bytes(JsonForm, ByteString.fromArrayUnsafe(Compact.print(body).getBytes(UTF_8)))
 
   private def decodeEvent(line: ByteString): PackEvent =
-    // What was wrong with it is not shown: it may hold a user's data.
+    // The cause is not shown: it may hold a user's data.
     try readFromArray[PackEvent](line.toArrayUnsafe(), MessageCodecs.Whole)
     catch case _: JsonReaderException => throw BrokenStream(StreamProblem.NotAnEvent)
 
@@ -207,12 +207,12 @@ final class RuntimeClient(
       .map: data =>
         try
           val answer = readFromArray[RuntimeRefusal](data.whole.toArrayUnsafe(), MessageCodecs.Whole)
-          // Of a program that has no worker yet there is nothing else to tell, whatever a runtime claims.
+          // A program without workers can only have logged, whatever a runtime claims.
           val log = answer.log.collect { case line: PackEvent.Log => line.copy(worker = None) }
           Some(Refusal(answer.error, log))
         catch case _: JsonReaderException => None
 
-  /** What the runtime was asked to take, and never answered. */
+  /** The refusal if a request was sent to the runtime, which never answered. */
   private def silence(what: String, problem: Throwable): Refusal =
     val reached = !Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists:
       case _: ConnectException => true
@@ -223,8 +223,8 @@ final class RuntimeClient(
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
 
-/** A program that is to be started: where its package is, its environment variables, of which kind it is and
-  * by which function it is called.
+/** A program to start: the source of its package, its environment variables, its kind and the function to
+  * call.
   */
 final case class FreshProgram(
     source: PackageSource,
@@ -233,14 +233,14 @@ final case class FreshProgram(
     main: Option[String] = None,
     concurrency: Int = 1
 ):
-  /** As the runtime is told, which knows itself what most programs are. */
+  /** The parameters for the runtime, which knows the usual ones itself. */
   private[runtime] def names: Vector[(String, Json)] =
     if kind == DefinitionRef.Rust then Vector.empty
     else
       Vector("kind" -> kind.asJson) ++ main.map("main" -> _.asJson) ++
         Option.when(concurrency > 1)("concurrency" -> concurrency.asJson)
 
-  /** The same in a query. */
+  /** The same as a query. */
   private[runtime] def parameters: Vector[(String, String)] =
     names.map((name, value) => name -> value.asString.getOrElse(value.noSpaces))
 
@@ -249,8 +249,8 @@ object FreshProgram:
     val definition = assignment.definition
     FreshProgram(source, assignment.environment, definition.kind, definition.main, definition.concurrency)
 
-/** Why the runtime did not do as it was told, and what a program that did not come up has said; `operation`
-  * where it was not even asked.
+/** Why the runtime did not do what was requested, and the output of a program that did not come up;
+  * `operation` is set if the request was not even sent.
   */
 final case class Refusal(
     reason: String,
@@ -264,16 +264,16 @@ final case class Refusal(
 
   def isSilence: Boolean = asked != Asked.Answered
 
-  /** Whether the runtime may have done all the same what it was asked for. */
+  /** Whether the runtime may have carried out the request all the same. */
   def mayBeTaken: Boolean = asked == Asked.Unanswered
 
-  /** What a runtime says is the program's fault; that it says nothing is not. */
+  /** A refusal by the runtime is the program's fault; its silence is not. */
   def failure: Failure =
     val kind = if isSilence then FailureKind.PackLost else FailureKind.StartFailed
     Failure(kind, reason, operation = operation)
 
 object Refusal:
-  /** What came of asking the runtime. */
+  /** The outcome of a request to the runtime. */
   enum Asked:
     case Answered, Unreached, Unanswered
 
@@ -281,18 +281,18 @@ object RuntimeClient:
   private val JsonForm = "application/json"
   private val Compact = Printer.noSpaces
 
-  /** For a runtime to begin with an interpreter. */
+  /** The time in which a runtime must begin to start an interpreter. */
   private val InterpreterBound = 1.second
 
   /** Memory for events that travel together. */
   val Batch: Long = 512 * 1024
 
-  /** About what an event takes in memory, as bytes. */
+  /** The approximate memory of an event, in bytes. */
   private def weight(event: PackEvent): Long = 256 + (event match
     case PackEvent.Output(_, text) => text.length.toLong
     case PackEvent.WorkerSucceeded(_, output, _) => output.length.toLong
     case PackEvent.Log(_, _, line, _) => line.length.toLong
     case _ => 0)
 
-  /** With what a program has said, every byte of it escaped. */
+  /** Including a program's output, with every byte of it escaped. */
   private val MaxReason = 1024L * 1024

@@ -28,11 +28,11 @@ import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{Future, Promise}
 import scala.util.control.NonFatal
 
-/** Connections with the runtimes in containers (HTTP/1.1), all served by one thread: what an exchange takes
-  * is a fixed part of every invocation.
+/** Connections to the runtimes in containers (HTTP/1.1), all served by one thread: the time of an exchange is
+  * a fixed part of every invocation.
   *
-  * They are kept and used again, and no request waits for one: there are as many with a runtime as have been
-  * in use at once. They end with it.
+  * They are kept and reused, and no request waits for one: a runtime has as many as were ever in use at once.
+  * They end with the runtime.
   */
 private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) extends AutoCloseable:
   import RuntimeConnections.*
@@ -40,28 +40,28 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
   private val thread =
     MultiThreadIoEventLoopGroup(1, DefaultThreadFactory("burst-runtimes", true), NioIoHandler.newFactory())
 
-  /** All that are open, and after `close` none. */
+  /** All open connections; none after `close`. */
   private val open = DefaultChannelGroup(thread.next(), true)
 
   private val bootstrap = Bootstrap()
     .group(thread)
     .channel(classOf[NioSocketChannel])
     .option(ChannelOption.TCP_NODELAY, true)
-    // For those that are in no use when the machine they lead to is lost.
+    // For unused connections whose machine is lost.
     .option(ChannelOption.SO_KEEPALIVE, true)
-    // What was said before a request could not be written is still read (`Exchange.unsent`).
+    // An answer sent before the request could be written is still read (`Exchange.unsent`).
     .option(ChannelOption.AUTO_CLOSE, false)
     .option(ChannelOption.RECVBUF_ALLOCATOR, AdaptiveRecvByteBufAllocator(512, 2048, Piece))
     .handler(Opened(open))
 
-  /** Those that nobody uses, the last used first; of the thread. Each is open, as it leaves when it is
-    * closed.
+  /** Unused connections, the last used first; accessed on the thread only. Each is open, as it is removed
+    * when it closes.
     */
   private val kept = mutable.HashMap.empty[InetSocketAddress, List[Channel]]
 
-  /** Done when the answer's head has come; its body is to be read or cancelled. Fails with `ConnectException`
-    * where the runtime cannot be reached, and with another exception where it may have been. `within` bounds
-    * the time until it is reached, and that until it answers.
+  /** Completes when the answer's head has arrived; its body must be read or cancelled. Fails with
+    * `ConnectException` if the runtime cannot be reached, and with another exception if it may have been
+    * reached. `within` bounds the time until it is reached, and the time until it answers.
     */
   def post(
       address: RuntimeAddress,
@@ -112,12 +112,13 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
   private def forget(runtime: InetSocketAddress, channel: Channel): Unit =
     val _ = kept.updateWith(runtime)(_.map(_.filterNot(_ == channel)).filter(_.nonEmpty))
 
-  /** What is under way fails. The thread may end without a look at its connections: they go first. */
+  /** Requests in progress fail. The thread may end without handling its connections: they are closed first.
+    */
   override def close(): Unit =
     val _ = open.close().addListener((_: ChannelGroupFuture) => thread.shutdownGracefully(0, 1, SECONDS))
 
 private[runtime] object RuntimeConnections:
-  /** What a runtime is sent. */
+  /** The body of a request to a runtime. */
   enum Content:
     case Bytes(form: String, bytes: ByteString)
     case Archive(path: Path)
@@ -152,7 +153,9 @@ private[runtime] object RuntimeConnections:
       unreached.initCause(other)
       unreached
 
-  /** Large ones piece by piece, as they are taken: packs of a flare may share their inputs. */
+  /** Sends a request; large bodies piece by piece, as the runtime reads them: packs of a flare can share
+    * inputs.
+    */
   private def send(
       channel: Channel,
       address: RuntimeAddress,

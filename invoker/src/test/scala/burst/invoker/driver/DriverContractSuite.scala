@@ -12,24 +12,24 @@ import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Using
 
-/** What every driver promises, as `Driver` says it. One subclass for each. */
+/** What every driver must do according to `Driver`, with one subclass per driver. */
 abstract class DriverContractSuite extends munit.FunSuite:
   override def munitTimeout = 15.minutes
 
   private val threads = Executors.newCachedThreadPool()
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
 
-  /** The directory below which the suite makes everything. */
+  /** The directory in which the suite makes everything. */
   protected def parent: Path = Path.of(System.getProperty("java.io.tmpdir"))
 
-  // Lazily, as suites are made more often than run.
+  // Lazy, as suites are created more often than run.
   protected lazy val directory: Path = Files.createTempDirectory(parent, "burst-driver")
   protected lazy val packageDir: Path = Files.createDirectory(directory.resolve("package"))
 
-  /** Whose containers and rules are, as an invoker's are: who looks for what others have left goes by it. */
+  /** The owner of containers and rules, as an invoker has one: remains of earlier runs are found by it. */
   protected def newOwner(): String = DirectoryId.in(Files.createTempDirectory(directory, "data"))
 
-  /** A driver of its own, whose containers no other driver takes for its own. */
+  /** A separate driver, whose containers no other driver takes for its own. */
   protected def newDriver(): Driver
 
   /** A driver whose containers cannot come up. */
@@ -38,13 +38,13 @@ abstract class DriverContractSuite extends munit.FunSuite:
   /** Ends the container's runtime from outside, as a crash would. */
   protected def kill(container: Container): Unit
 
-  /** Whether it runs, or anything of it does. */
+  /** Whether the container, or any process of it, runs. */
   protected def runs(container: Container): Boolean
 
-  /** Whether anything of it is left on the machine. */
+  /** Whether anything of the container is left on the machine. */
   protected def isThere(container: Container): Boolean
 
-  /** Lets go of what the suite itself has, when no driver needs it any more. */
+  /** Releases the suite's own resources once no driver needs them. */
   protected def release(): Unit = ()
 
   private lazy val driver = newDriver()
@@ -71,12 +71,14 @@ abstract class DriverContractSuite extends munit.FunSuite:
     val address = InetSocketAddress(container.address.host, container.address.port)
     Using(Socket())(_.connect(address, 1000)).isSuccess
 
-  /** Ends it. On a busy machine it may be told first that this takes long, and is gone then. */
+  /** Stops the container. On a busy machine the driver may first report that this takes long; the container
+    * is then removed later.
+    */
   protected def gone(driver: Driver, container: Container): Future[Unit] = driver.stop(container).flatMap:
     case StopOutcome.Gone => Future.unit
     case StopOutcome.StillThere(reason, gone) => if gone eq Future.never then fail(reason) else gone
 
-  test("a started container listens, and a stopped one is gone"):
+  test("a started container listens, and a stopped one is removed"):
     for
       container <- started(driver)
       _ = assert(connects(container))
@@ -87,7 +89,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- container.exit
     yield assert(!connects(container))
 
-  test("stopping again, or together, is the same as stopping once"):
+  test("stopping again, or several times at once, is the same as stopping once"):
     for
       container <- started(driver)
       _ <- Future.sequence(Vector.fill(3)(gone(driver, container)))
@@ -103,7 +105,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- Future.sequence(all.drop(2).map(driver.stop))
     yield ()
 
-  test("the end of a container that dies by itself is told, and it can still be stopped"):
+  test("the end of a container that dies by itself is reported, and it can still be stopped"):
     for
       container <- started(driver)
       _ = kill(container)
@@ -112,13 +114,13 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- gone(driver, container)
     yield assert(!runs(container))
 
-  test("what cannot start is a failure that says why"):
+  test("a container that cannot start is a failure with a reason"):
     val broken = brokenDriver()
     for
       outcome <- broken.start(resources(1))
       _ <- broken.close()
     yield
-      val failure = outcome.swap.toOption.getOrElse(fail("it started"))
+      val failure = outcome.swap.toOption.getOrElse(fail("the container started"))
       assertEquals(failure.kind, FailureKind.StartFailed)
       assert(failure.message.nonEmpty)
 
@@ -146,7 +148,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       dead <- driver.adopt(blank, resources(2))
     yield assertEquals(dead.map(_.id), None)
 
-  test("a container is let through to the internet where its namespace may, each time that it has a flare"):
+  test("a container is let through to the internet, if its namespace may, for each of its flares"):
     val access =
       NetworkAccess(FlareId.random(), packs = 1, BackendConfig("direct", None, None), egress = true)
     for
@@ -159,7 +161,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- driver.stop(container)
     yield ()
 
-  test("a container that was let through to no other machine is found, and finds others, where they say"):
+  test("a container without other machines is found, and finds others, at the given endpoints"):
     val endpoints = Vector(Some("10.0.0.1:4000"), None)
     for
       container <- started(driver)
@@ -168,7 +170,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- driver.stop(container)
     yield assertEquals((published, found), ("10.0.0.1:4000", Right(endpoints)))
 
-  test("a driver that is closed leaves nothing of what it has started, whether that was stopped or not"):
+  test("a closed driver leaves nothing of what it has started, stopped or not"):
     val own = newDriver()
     for
       packs <- Future.sequence(Vector.fill(2)(started(own)))
@@ -198,7 +200,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
         _ <- driver.stop(container)
       yield assertEquals((first, again), (expected(workers), expected(workers)), form.toString)
 
-    test(s"a function of the kind $kind runs with $workers workers in an interpreter that has waited for it"):
+    test(s"a function of the kind $kind runs with $workers workers in an interpreter started in advance"):
       val needed =
         PackResources(workers, 128, packageOf(s"$kind-waited-$workers", source), ContainerBase.Interpreters)
       for
@@ -213,7 +215,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
   private def expected(workers: Int) =
     (0 until workers).map(worker => s"""{"twice":${2 * worker}}""").toVector
 
-  /** A file of source, in the form in which the driver wants it. */
+  /** A source file as a package in the driver's form. */
   private def packageOf(name: String, source: String): Path =
     val target = Files.createDirectory(directory.resolve(name.replace(':', '-')))
     val file = Files.writeString(target.resolve("source"), source)

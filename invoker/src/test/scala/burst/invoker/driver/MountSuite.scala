@@ -9,7 +9,7 @@ class MountSuite extends munit.FunSuite:
         List("", "/a", "a:/b", "/a:b", "/a:/b:maybe", "/a:/b:ro:x", "/a/../b:/b", "/a:/..", "/./a:/b")
     do assert(Mount.parse(wrong).isLeft, wrong)
 
-  test("what is no mount is told with what one is"):
+  test("an invalid mount is reported with the correct form"):
     assertEquals(
       Mount.parse("/a").left.map(_.sentence),
       Left(
@@ -17,6 +17,6 @@ class MountSuite extends munit.FunSuite:
       )
     )
 
-  test("slashes that mean nothing are left out"):
+  test("redundant slashes are removed"):
     assertEquals(Mount.parse("/a//b/:/c/:ro"), Right(Mount("/a/b", "/c", readOnly = true)))
     assertEquals(Mount.parse("/:/"), Right(Mount("/", "/", readOnly = false)))

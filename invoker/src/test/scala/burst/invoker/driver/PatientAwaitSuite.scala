@@ -5,17 +5,17 @@ import scala.concurrent.{ExecutionContext, Future, Promise, TimeoutException}
 
 class PatientAwaitSuite extends munit.FunSuite:
   private given ExecutionContext = munitExecutionContext
-  test("what comes in a later part of the time is had"):
+  test("a result that arrives late, but in time, is returned"):
     val late = Promise[Int]()
     Delay.after(1200.millis):
       val _ = late.success(7)
     assertEquals(PatientAwait.result(late.future, 8.seconds), 7)
 
-  test("what does not come is not waited for beyond the time"):
+  test("the wait is limited"):
     val problem = intercept[TimeoutException](PatientAwait.result(Future.never, 80.millis))
     assert(problem.getMessage.contains("80 milliseconds"), problem.getMessage)
 
-  test("a failure is the future's own, at once, even where it is that of a time that was over"):
+  test("a failure is thrown immediately and unchanged, even a time-out of the future's own"):
     val own = new TimeoutException("its own")
     for cause <- Vector[Throwable](IllegalStateException("broken"), own) do
       val seen = intercept[Throwable](PatientAwait.result(Future.failed[Int](cause), 1.hour))

@@ -2,10 +2,10 @@ package burst.invoker.driver
 
 import java.nio.file.{Files, Path}
 
-/** What the driver suites need on the machine; a test that lacks it fails and says how to get it. */
+/** What the driver suites need on the machine; a test that lacks it fails with instructions to get it. */
 object Prerequisites:
 
-  /** The runtime as `make build` leaves it, or the one `BURST_TEST_RUNTIME` names. */
+  /** The runtime built by `make build`, or the one that `BURST_TEST_RUNTIME` names. */
   lazy val runtimeBinary: Path =
     val start = Path.of("").toAbsolutePath
     val built = Iterator

@@ -31,7 +31,7 @@ class MetricsServerSuite extends munit.FunSuite:
       .build()
     HttpClient.newHttpClient().send(request, BodyHandlers.ofString())
 
-  test("what is counted is told in Prometheus' format"):
+  test("metrics are served in Prometheus' format"):
     InvokerMetrics(registry).measured(slots = 7, warm = 2, prewarmed = 1, load = 0.5)
     val reply = send("GET", "/metrics")
     assertEquals(reply.statusCode, 200)
@@ -45,14 +45,14 @@ class MetricsServerSuite extends munit.FunSuite:
     do assert(reply.body.linesIterator.contains(line), s"$line is not in\n${reply.body}")
     assertEquals(send("HEAD", "/metrics").statusCode, 200)
 
-  test("there is nothing else"):
+  test("no other paths or methods are served"):
     for path <- Seq("/", "/metrics/", "/ping", "/metrics/x", "/api/v1") do
       assertEquals(send("GET", path).statusCode, 404, path)
     for method <- Seq("POST", "DELETE", "BREW") do
       val status = send(method, "/metrics").statusCode
       assert(status == 405 || status == 501, s"$method: $status")
 
-  test("an address that is taken is refused in a sentence"):
+  test("an address in use is refused with an explanation"):
     val again = MetricsServer.bind(MetricsAddress("127.0.0.1", port), MetricsRegistry())
     val problem = intercept[SetupException](Await.result(again, 20.seconds))
     assert(problem.getMessage.contains(s"burst.invoker.metrics: 127.0.0.1:$port"), problem.getMessage)

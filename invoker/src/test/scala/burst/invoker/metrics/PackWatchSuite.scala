@@ -4,12 +4,12 @@ import burst.node.metrics.MetricsRegistry
 import burst.protocol.{Failure, FailureKind, PackStart}
 
 class PackWatchSuite extends munit.FunSuite:
-  test("whoever tells of a pack's end first is heard, and what comes after that is too late"):
+  test("the first report of a pack's end counts, and later ones are ignored"):
     val registry = MetricsRegistry()
     val metrics = InvokerMetrics(registry)
     val broken = metrics.begins(PackStart.Prewarmed, workers = 2)
     val ran = metrics.begins(PackStart.Warm, workers = 3)
-    // It turned out dead, and another container took its place.
+    // The warm pack turned out dead, and another container took its place.
     ran.ready(PackStart.Cold)
     ran.ready(PackStart.Warm)
     broken.ended(Some(Failure(FailureKind.Internal, "the invoker failed; see its log")))

@@ -4,7 +4,7 @@ import burst.invoker.driver.RuntimeAddress
 import burst.protocol.Secret
 import java.net.{InetAddress, ServerSocket}
 
-/** Takes one request, and is gone before it has answered. */
+/** A runtime that accepts one request and dies before it has answered. */
 final class DyingRuntime extends AutoCloseable:
   private val socket = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
   val address: RuntimeAddress = RuntimeAddress("127.0.0.1", socket.getLocalPort, Secret.random())

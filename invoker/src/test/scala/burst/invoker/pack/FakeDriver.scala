@@ -12,7 +12,7 @@ final class FakeContainer(val id: String, val address: RuntimeAddress, val sourc
     extends Container:
   val ended: Promise[ContainerExit] = Promise()
 
-  /** How often somebody began to wait for its end. */
+  /** How often the container's end was watched. */
   val watches: AtomicInteger = AtomicInteger()
   def exit: Future[ContainerExit] =
     watches.incrementAndGet()
@@ -25,7 +25,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   val stopped: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()
   val resized: ConcurrentLinkedQueue[Int] = ConcurrentLinkedQueue()
 
-  /** What comes before a start is answered, and instead of a container. */
+  /** Completes before a start is answered; a failure is returned instead of a container. */
   @volatile var beforeStart: Future[Option[Failure]] = Future.successful(None)
   @volatile var beforeStop: Future[StopOutcome] = Future.successful(StopOutcome.Gone)
   @volatile var resizable = true
@@ -38,7 +38,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
     Some(workers.toLong * memoryMiB + 1)
   @volatile var reserves = false
 
-  /** Of a cluster, and who is told that it has changed. */
+  /** The room of a cluster, and the listener for its changes. */
   @volatile private var cluster = Option.empty[ClusterRoom]
   @volatile private var listener: () => Unit = () => ()
   override def room: Option[ClusterRoom] = cluster
@@ -64,14 +64,14 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   val connected: ConcurrentLinkedQueue[(String, NetworkAccess)] = ConcurrentLinkedQueue()
   val disconnected: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()
 
-  /** Why it cannot be done, if it cannot. */
+  /** The failure of the next connections, if any. */
   @volatile var connecting: Future[Option[Failure]] = Future.successful(None)
 
   override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     connected.add((container.id, access))
     connecting.map(_.toLeft(()))(using ExecutionContext.parasitic)
 
-  /** What it is called elsewhere, and what others are here. */
+  /** The endpoint that others use for a container, and the ones that it uses for others. */
   @volatile var published: String => String = identity
   @volatile var found: Either[Failure, String => String] = Right(identity)
 

@@ -17,21 +17,21 @@ import java.util.concurrent.{CountDownLatch, LinkedBlockingQueue, TimeUnit}
 import scala.concurrent.duration.{DurationInt, DurationLong}
 import scala.concurrent.{Await, Future, Promise}
 
-/** A pack the fake runtime was asked to run; the test says what becomes of it. */
+/** A pack that the fake runtime was asked to run; the test decides its course. */
 final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteString]):
   def say(events: PackEvent*): Unit = raw(events.map(writeToString(_) + "\n").mkString)
   def raw(text: String): Unit = answer.offer(ByteString(text))
   def end(): Unit = answer.complete()
   def break(): Unit = answer.fail(RuntimeException("broken on purpose"))
 
-/** What packs that are asked for wait for, until the test releases them. */
+/** Holds back requested packs until the test releases them. */
 final class Gate:
   private val arrived = CountDownLatch(1)
   private val released = Promise[Unit]()
 
-  /** Returns once a pack waits: one that is still on its way may find that nothing holds it any more. */
+  /** Returns once a pack is held back: a pack that is still on its way may not be held any more. */
   def reached(): Unit =
-    assert(arrived.await(60, TimeUnit.SECONDS), "no pack was asked for")
+    assert(arrived.await(60, TimeUnit.SECONDS), "no pack was requested")
   def release(): Unit = released.success(())
 
   private[pack] def pass(): Future[Unit] =
@@ -49,16 +49,16 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private val orders = LinkedBlockingQueue[(String, Json)]()
   private val interpreters = LinkedBlockingQueue[String]()
 
-  /** The answers to `/init`, by itself or with `/packs`, and to `/packs` where they are not the good ones. */
+  /** The answers to `/init`, alone or with `/packs`, and to `/packs` if it is not to succeed. */
   @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
   @volatile var refusePacks: Option[HttpResponse] = None
   @volatile var interpreterAnswer: Future[HttpResponse] =
     Future.successful(HttpResponse(StatusCodes.Accepted))
 
-  /** Where packs that are asked for wait. */
+  /** Holds back the packs that are requested. */
   @volatile var gate: Option[Gate] = None
 
-  /** Takes packs without ever answering. */
+  /** Whether packs are taken and never answered. */
   @volatile var silent = false
 
   private val init = (path("init") & parameter("startTimeout".as[Long]) & extractRequestEntity & entity(
@@ -113,21 +113,21 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   def pack(): FakePack = next(packs)
 
-  /** The package of the next program it was told to start: where it is, or itself. */
+  /** The package of the next program that is started: its path, or its bytes. */
   def started(): String = next(inits)
   def startedPrograms: Int = inits.size
 
-  /** How many milliseconds the next program that it was told to start may take to report. */
+  /** The start timeout of the next program, in milliseconds. */
   def startTimeout(): Long = next(startTimeouts)
 
-  /** The variables of the next program it was told to start. */
+  /** The variables of the next program that is started. */
   def environmentSet(): Environment = next(environments)
 
-  /** The kind and the function of the next program that was started with a pack, if they were said. */
+  /** The kind and the function of the next program that is started with a pack, if given. */
   def program(): (Option[String], Option[String]) = next(programs)
   def environmentsSet: Int = environments.size
 
-  /** The kind of the next interpreter that it was told to start ahead. */
+  /** The kind of the next interpreter that is started ahead. */
   def interpreterStarted(): String = next(interpreters)
   def interpretersStarted: Int = interpreters.size
 
@@ -136,10 +136,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   def close(): Unit = Await.ready(binding.terminate(1.second), 60.seconds)
 
   private def next[A](queue: LinkedBlockingQueue[A]): A =
-    Option(queue.poll(60, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime was not asked"))
+    Option(queue.poll(60, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime got no request"))
 
 object FakeRuntime:
-  /** A body as the runtime reads it. */
+  /** Parses a body as the runtime does. */
   private def read(body: Json): RunPack =
     val fields = body.hcursor
     def field[A: Decoder](name: String): A = fields.get[A](name).fold(throw _, identity)

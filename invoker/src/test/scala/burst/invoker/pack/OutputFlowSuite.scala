@@ -9,7 +9,7 @@ class OutputFlowSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private given ExecutionContext = ExecutionContext.parasitic
 
-  /** More than passes freely. */
+  /** More output than passes without accounting. */
   private val large =
     Vector(PackEvent.WorkerSucceeded(0, "x" * (PackReport.FreeOutput.toInt + 1), Timestamp.ofMicros(1)))
 
@@ -24,7 +24,7 @@ class OutputFlowSuite extends munit.FunSuite:
     greedy.head._1.stored()
     assert(other.isCompleted && !greedy(1)._2.isCompleted)
 
-  test("a pack's next outputs wait until its last ones are stored"):
+  test("a pack's next outputs wait until its previous ones are stored"):
     val flow = OutputFlow(FairSemaphore(1L << 30), "one")
     assert(flow.admit(large).isCompleted)
     val next = flow.admit(large)

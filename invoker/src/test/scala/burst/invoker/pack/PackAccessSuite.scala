@@ -18,7 +18,7 @@ class PackAccessSuite extends munit.FunSuite:
 
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
 
-  setup.test("a pack has its flare's network before its program starts, and none while it is idle"): setup =>
+  setup.test("a pack has its flare's network before its program starts, and none while idle"): setup =>
     import setup.*
     val _ = begin(assignment.copy(egress = true, elsewhere = 1))
     givePackage()
@@ -32,14 +32,14 @@ class PackAccessSuite extends munit.FunSuite:
     assert(untilEnded()(1).reusable)
     assertEquals(driver.disconnected.asScala.toVector, Vector(driver.lastContainer.id))
 
-  setup.test("a warm pack gets the network of the flare it is to run"): setup =>
+  setup.test("a warm pack gets the network of the flare that it is to run"): setup =>
     import setup.*
     val (pack, container) = warm()
     val _ = launch(Some(pack))
     val _ = runtime.pack()
     assertEquals(driver.connected.asScala.toVector.map(_(0)), Vector(container.id))
 
-  setup.test("others are told where they find a pack, and it where it finds them"): setup =>
+  setup.test("endpoints are translated in both directions"): setup =>
     import setup.*
     driver.published = endpoint => s"published $endpoint"
     driver.found = Right(endpoint => s"found $endpoint")
@@ -62,7 +62,7 @@ class PackAccessSuite extends munit.FunSuite:
 
   private val noNetwork = Failure(FailureKind.StartFailed, "no network")
 
-  setup.test("a program whose network cannot be had is not started"): setup =>
+  setup.test("a program that cannot get its network is not started"): setup =>
     import setup.*
     driver.connecting = Future.successful(Some(noNetwork))
     val _ = launch()
@@ -72,7 +72,7 @@ class PackAccessSuite extends munit.FunSuite:
     assertEquals(failure.operation, Some("create"))
     assertEquals(runtime.startedPrograms, 0)
 
-  setup.test("a group's packs keep theirs from flare to flare"): setup =>
+  setup.test("a group's packs keep their network from flare to flare"): setup =>
     import setup.*
     val group = resting()
     val (run, reports) = flare()
@@ -98,7 +98,7 @@ class PackAccessSuite extends munit.FunSuite:
     assertEquals(network, Vector((container.id, holder.flareId)))
     assertEquals(runtime.startedPrograms, 0)
 
-  /** A group begins on a warm pack: its actor, and that pack's container. */
+  /** Begins a group on a warm pack: returns its actor, and that pack's container. */
   private def beginsWarm(setup: PackSetup): (ActorRef[PackActor.Command], FakeContainer) =
     import setup.*
     val (pack, container) = warm()
@@ -106,7 +106,7 @@ class PackAccessSuite extends munit.FunSuite:
       assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)), timeLeft = Duration.Zero)
     (begin(holder, Supply.Warm(pack)), container)
 
-  /** It begins in a container of its own instead. */
+  /** The group begins in a new container instead. */
   private def beginsAnew(setup: PackSetup, instead: FakeContainer): Unit =
     import setup.*
     expectRelease()
@@ -116,18 +116,18 @@ class PackAccessSuite extends munit.FunSuite:
     assertEquals((report.start, report.events.size), (Some(PackStart.Cold), 1))
     assertEquals(driver.stops, Vector(instead.id))
 
-  setup.test("a group whose warm pack cannot have its network begins with another one"): setup =>
+  setup.test("a group whose warm pack cannot get its network begins in another container"): setup =>
     setup.driver.connecting = Future.successful(Some(noNetwork))
     val (_, container) = beginsWarm(setup)
     beginsAnew(setup, container)
 
-  setup.test("so does one whose warm pack ends while it waits for its network"): setup =>
+  setup.test("a group whose warm pack ends while it waits for its network begins in another one"): setup =>
     setup.driver.connecting = Future.never
     val (actor, container) = beginsWarm(setup)
     actor ! PackActor.Exited(container.id, ContainerExit(Some(137), oomKilled = false))
     beginsAnew(setup, container)
 
-  setup.test("what is heard late of a container that was replaced is not taken for another one's"): setup =>
+  setup.test("a late answer about a replaced container is not taken for another's"): setup =>
     import setup.*
     val late = Promise[Option[Failure]]()
     driver.connecting = late.future

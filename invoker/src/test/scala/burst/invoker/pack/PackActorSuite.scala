@@ -13,7 +13,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.Await
 import scala.concurrent.duration.{Duration, DurationInt}
 
-/** A pack's life when all goes well, and what is passed on. Its failures are in `PackFailureSuite`. */
+/** A pack's life when it succeeds, and what is passed on. Its failures are in `PackFailureSuite`. */
 class PackActorSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
@@ -21,7 +21,7 @@ class PackActorSuite extends munit.FunSuite:
 
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
 
-  setup.test("a cold pack: package, container, program, events, and it stays warm"): setup =>
+  setup.test("a cold pack gets package, container and program, passes events on, and stays warm"): setup =>
     import setup.*
     val (_, pack) = running()
     assertEquals(runtime.started(), "/package")
@@ -40,13 +40,13 @@ class PackActorSuite extends munit.FunSuite:
     pack.end()
     val (_, end) = untilEnded()
     assertEquals((end.reusable, end.error), (true, None))
-    val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
+    val kept = invoker.receiveMessage().left.getOrElse(fail("the pack was not kept"))
     assertEquals((kept.shape.workers, kept.packagePath), (3, directory))
     assertEquals(driver.stops, Vector.empty)
     assertEquals(driver.started.size, 1)
     expectHeld()
 
-  setup.test("a package that is not in the container is sent before the pack, and once"): setup =>
+  setup.test("a package that is not in the container is sent once, before the pack"): setup =>
     import setup.*
     val archive = Files.writeString(Files.createTempFile("package", ".zip"), "package")
     driver.source = PackageSource.Sent(archive)
@@ -59,7 +59,7 @@ class PackActorSuite extends munit.FunSuite:
     assert(untilEnded()(1).reusable)
 
   for sent <- Seq(false, true) do
-    setup.test(s"a program's variables come before it, and to a warm one no more (sent: $sent)"): setup =>
+    setup.test(s"variables are set before a program starts, and not for a warm one (sent: $sent)"): setup =>
       import setup.*
       if sent then
         driver.source =
@@ -73,13 +73,13 @@ class PackActorSuite extends munit.FunSuite:
       pack.say(ready, setup.ended(reusable = true))
       pack.end()
       untilEnded()
-      val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
+      val kept = invoker.receiveMessage().left.getOrElse(fail("the pack was not kept"))
       assertEquals(kept.shape.environment, secret.environment)
       begin(secret, Supply.Warm(kept))
       runtime.pack()
       assertEquals(runtime.environmentsSet, 0)
 
-  setup.test("the runtime is told of which kind a program is, and what it is told of a run"): setup =>
+  setup.test("the runtime receives the kind and function of a program, and the variables of a run"): setup =>
     import setup.*
     val python = assignment.definition.copy(kind = "python:3.11", main = Some("niam"))
     val invocation = Environment(Map("activation_id" -> "a1"))
@@ -100,7 +100,7 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(runtime.environmentSet(), variables)
     runtime.started()
 
-  setup.test("the runtime is told everything about the pack, and by which host it is reached"): setup =>
+  setup.test("the runtime receives everything about the pack, and the host that it is reached at"): setup =>
     import setup.*
     val (_, pack) = running()
     val expected = RunPack(
@@ -122,7 +122,7 @@ class PackActorSuite extends munit.FunSuite:
     assert(left > Duration.Zero && left <= assignment.timeLeft, "by the clock of this machine")
     assertEquals(pack.request, expected)
 
-  setup.test("the runtime is told what a worker may log"): setup =>
+  setup.test("the runtime receives a worker's log limit"): setup =>
     import setup.*
     def of(logs: Int, packSizes: Int*) =
       assignment.copy(definition = definition.copy(logs = logs), pack = 0, packSizes = packSizes.toVector)
@@ -135,7 +135,7 @@ class PackActorSuite extends munit.FunSuite:
     val concurrent = besideOthers.definition.copy(concurrency = 2)
     assertEquals(FlareRun.logLimit(besideOthers.copy(definition = concurrent)), None)
 
-  setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
+  setup.test("the runtime receives the pack's lease, and its extension"): setup =>
     import setup.*
     val until = MonotonicTime.now() + 1.hour
     val actor = begin(assignment, lease = Some(until))
@@ -149,7 +149,7 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(order, "lease")
     assert(body.hcursor.get[Long]("millis").exists(_ > 1.hour.toMillis), body)
 
-  setup.test("outputs are passed on one report at a time, each when the last is stored"): setup =>
+  setup.test("outputs are passed on one report at a time, each once the previous one is stored"): setup =>
     import setup.*
     val (actor, pack) = running()
     val pieces = Vector.tabulate(3)(i => PackEvent.Output(2, i.toString * 9000))
@@ -157,14 +157,14 @@ class PackActorSuite extends munit.FunSuite:
     controller.receiveMessage()
     pieces.foreach: piece =>
       pack.say(piece)
-      // as they arrive one by one
+      // so that they arrive one by one
       pack.say(PackEvent.Phase(2, "p", Timestamp.ofMicros(1)))
     def outputs(report: PackReport) = report.events.collect { case piece: PackEvent.Output => piece }
     var seen = outputs(controller.receiveMessage())
     while seen.isEmpty do seen = outputs(controller.receiveMessage())
-    // All may come at once: then nobody else gets the memory, until the end.
+    // All may arrive together: then nobody else gets the memory until the end.
     val other = Option.when(seen.length == 3)(services.outputs.acquire(1L << 20))
-    assert(other.forall(_.value.isEmpty), "none of it is accounted for")
+    assert(other.forall(_.value.isEmpty), "the outputs are not accounted for")
     while seen.length < 3 do
       actor ! PackActor.OutputStored(assignment.flareId)
       seen ++= outputs(controller.receiveMessage())
@@ -176,10 +176,10 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(
       services.outputs.acquire(1L << 20).value.map(_.isSuccess),
       Some(true),
-      "memory is held for ever"
+      "memory is held forever"
     )
 
-  setup.test("the start carries the endpoints of all packs, null where there is none"): setup =>
+  setup.test("the start carries the endpoints of all packs, and null for a missing one"): setup =>
     import setup.*
     val (actor, pack) = running()
     pack.say(ready)
@@ -211,7 +211,7 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(driver.resized.toArray.toVector, Vector[AnyRef](3.asInstanceOf[AnyRef]))
     assertEquals(invoker.receiveMessage().left.map(_.shape.workers), Some(3))
 
-  setup.test("a pack that is not reusable ends only after its container is gone"): setup =>
+  setup.test("a pack that is not reusable ends only after its container was removed"): setup =>
     import setup.*
     val gone = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
     driver.beforeStop = gone.future
@@ -230,7 +230,7 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(endedBadly(), named)
     expectRelease()
 
-  setup.test("what happened last is told with the pack's end, or without it where the pack is lost"): setup =>
+  setup.test("the last events are reported with the pack's end, or without it if the pack is lost"): setup =>
     import setup.*
     val last = Vector(
       PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)),
@@ -243,29 +243,28 @@ class PackActorSuite extends munit.FunSuite:
     val report = controller.receiveMessage()
     assertEquals((report.start, report.events.init), (Some(PackStart.Cold), ready +: last))
     assert(report.events.last.isInstanceOf[PackEvent.PackEnded], report.events)
-    invoker.receiveMessage().left.getOrElse(fail("it was not kept")): Unit
+    invoker.receiveMessage().left.getOrElse(fail("the pack was not kept")): Unit
 
     val gone = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
     driver.beforeStop = gone.future
     val (_, lost) = running()
     lost.say((ready +: last :+ setup.ended(reusable = true))*)
-    // As the last of what it does with them.
+    // Confining the container is the last thing that the actor does with these events.
     controller.awaitAssert(assertEquals(driver.confined.size, 2))
     lost.break()
     assertEquals(controller.receiveMessage().events, ready +: last)
     gone.success(burst.invoker.driver.StopOutcome.Gone)
     assert(!untilEnded()._2.reusable)
 
-  setup.test("that a shared container is up is told before a call's end, as others may wait to join"):
-    setup =>
-      import setup.*
-      begin(assignment.copy(shared = Some(SharedContainer(FlareId.random(), 3))))
-      givePackage()
-      val pack = runtime.pack()
-      pack.say(ready, setup.ended(reusable = true))
-      assertEquals(controller.receiveMessage().events, Vector(ready))
-      pack.end()
-      assert(untilEnded()._2.reusable)
+  setup.test("a shared container is reported as up before a call's end, as others may wait to join"): setup =>
+    import setup.*
+    begin(assignment.copy(shared = Some(SharedContainer(FlareId.random(), 3))))
+    givePackage()
+    val pack = runtime.pack()
+    pack.say(ready, setup.ended(reusable = true))
+    assertEquals(controller.receiveMessage().events, Vector(ready))
+    pack.end()
+    assert(untilEnded()._2.reusable)
 
   setup.test("events that arrive in pieces are put together"): setup =>
     import setup.*
@@ -279,7 +278,7 @@ class PackActorSuite extends munit.FunSuite:
     pack.end()
     assert(untilEnded()._2.reusable)
 
-  setup.test("the package is asked for by its content"): setup =>
+  setup.test("the package is requested by its content"): setup =>
     import setup.*
     launch()
     packages.receiveMessage() match

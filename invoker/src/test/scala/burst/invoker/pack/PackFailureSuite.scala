@@ -8,7 +8,7 @@ import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
-/** Every way a pack can end badly: one end is told, with its reason, and nothing is left. */
+/** Every way a pack can fail: exactly one end is reported, with its reason, and nothing is left behind. */
 class PackFailureSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
@@ -25,18 +25,18 @@ class PackFailureSuite extends munit.FunSuite:
     )
   private val hastySetup = FunFixture[PackSetup](_ => PackSetup(kit, timings = hasty), _.runtime.close())
 
-  /** Once it runs it has little time. */
+  /** A setup in which a running pack has little time left. */
   private def impatient(left: FiniteDuration) =
     FunFixture[PackSetup](_ => PackSetup(kit, left, hasty.copy(init = 10.seconds)), _.runtime.close())
 
-  /** For tests in which what is waited for comes, however late. */
+  /** For tests in which the awaited event occurs, however late. */
   private val settling = FunFixture[PackSetup](
     _ => PackSetup(kit, timings = hasty.copy(init = 10.seconds, settle = 10.seconds)),
     _.runtime.close()
   )
   private val cancelled = Failure(FailureKind.Cancelled, "as the user wished")
 
-  setup.test("the package is not to be had"): setup =>
+  setup.test("the package is not available"): setup =>
     import setup.*
     launch()
     val missing = Failure(FailureKind.StartFailed, "no package")
@@ -70,10 +70,10 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
-  setup.test("what a program said that did not start is in the log"): setup =>
+  setup.test("output of a program that did not start is in the log"): setup =>
     import setup.*
     val line = """{"event":"log","worker":null,"stream":"stderr","text":"no FILE given","at":1}"""
-    // What else its runtime claims there is not believed.
+    // Other events from its runtime are not believed.
     val lies =
       """{"event":"worker-started","worker":0,"at":1},{"event":"pack-ended","reusable":true,"error":null,"at":1}"""
     val log = s"[$line,$lies]"
@@ -111,7 +111,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
-  hastySetup.test("what takes the place of a dead warm pack has its own time to come up"): setup =>
+  hastySetup.test("a container that replaces a dead warm pack has its own time to come up"): setup =>
     import setup.*
     val created = Promise[Option[Failure]]()
     driver.beforeStart = created.future
@@ -124,11 +124,11 @@ class PackFailureSuite extends munit.FunSuite:
     runtime.silent = false
     controller.expectNoMessage(services.timings.init * 3)
     created.success(None)
-    // It was not given up: its program is asked for.
+    // The pack was not given up: its program is requested.
     val asked = runtime.pack().request.flareId
     assertEquals(asked, assignment.flareId)
 
-  setup.test("the container dies before the program reports, for want of memory"): setup =>
+  setup.test("the container dies before the program reports, for lack of memory"): setup =>
     import setup.*
     runtime.initAnswer = Promise[HttpResponse]().future
     launch()
@@ -141,17 +141,16 @@ class PackFailureSuite extends munit.FunSuite:
   for exits <- List(true, false) do
     val heard =
       if exits then "and its container's end is heard of" else "and nothing is heard of its container"
-    setup.test(s"the runtime dies before the program is up, $heard: that is no fault of the program"):
-      setup =>
-        import setup.*
-        val dying = DyingRuntime()
-        driver.address = dying.address
-        launch()
-        givePackage()
-        if exits then driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
-        val failure = endedBadly()
-        assertEquals((failure.kind, failure.operation), (FailureKind.PackLost, Some(Operation.Init)))
-        expectRelease()
+    setup.test(s"the runtime dies before the program is up, $heard: not the program's fault"): setup =>
+      import setup.*
+      val dying = DyingRuntime()
+      driver.address = dying.address
+      launch()
+      givePackage()
+      if exits then driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
+      val failure = endedBadly()
+      assertEquals((failure.kind, failure.operation), (FailureKind.PackLost, Some(Operation.Init)))
+      expectRelease()
 
   /** A call of an action, on a warm pack at this address. */
   private def call(setup: PackSetup, at: RuntimeAddress): FakeContainer =
@@ -173,7 +172,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.started.size, 0)
     expectRelease()
 
-  setup.test("a call is begun in another container where its own was dead before it was asked"): setup =>
+  setup.test("a call is begun in another container if its own was dead before it was asked"): setup =>
     import setup.*
     val dead = DyingRuntime()
     dead.close()
@@ -185,7 +184,7 @@ class PackFailureSuite extends munit.FunSuite:
     pack.end()
     assertEquals(untilEnded()._1.flatMap(_.begins), Vector(true, false, true))
 
-  hastySetup.test("a call ends with its container of which nothing more is heard"): setup =>
+  hastySetup.test("a call ends with its container if nothing more is heard of it"): setup =>
     import setup.*
     runtime.silent = true
     val container = call(setup, runtime.address)
@@ -193,7 +192,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.PackLost)
     expectRelease()
 
-  setup.test("a program cannot say in the invoker's name that the machine is at fault"): setup =>
+  setup.test("a program cannot blame the machine in the invoker's name"): setup =>
     import setup.*
     val (_, pack) = running()
     val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(Operation.Create))
@@ -221,7 +220,7 @@ class PackFailureSuite extends munit.FunSuite:
       "brings a line without an end" -> (_.raw("x" * 20_000))
     )
   do
-    setup.test(s"the stream of events $name"): setup =>
+    setup.test(s"the pack is lost if the stream of events $name"): setup =>
       import setup.*
       val (_, pack) = running()
       pack.say(ready)
@@ -231,7 +230,7 @@ class PackFailureSuite extends munit.FunSuite:
       assertEquals(driver.stops.size, 1)
       expectRelease()
 
-  settling.test("the container dies while workers run: what they said before is passed on"): setup =>
+  settling.test("the container dies while workers run: earlier events are passed on"): setup =>
     import setup.*
     val (_, pack) = running()
     pack.say(ready)
@@ -246,7 +245,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(error.kind, FailureKind.PackLost)
     assert(error.message.contains("139"), error.message)
 
-  settling.test("the container is killed for want of memory while workers run"): setup =>
+  settling.test("the container is killed for lack of memory while workers run"): setup =>
     import setup.*
     val (_, pack) = running()
     pack.say(ready)
@@ -258,7 +257,7 @@ class PackFailureSuite extends munit.FunSuite:
     assert(failure.message.contains("384 MiB"), failure.message)
 
   FunFixture[PackSetup](_ => PackSetup(kit, timings = hasty.copy(settle = 1.second)), _.runtime.close())
-    .test("a busy machine takes longer to tell how a container ended"): setup =>
+    .test("a busy machine takes longer to report how a container ended"): setup =>
       import setup.*
       val (_, pack) = running()
       pack.say(ready)
@@ -294,7 +293,7 @@ class PackFailureSuite extends munit.FunSuite:
     runtime.pack()
     assertEquals(driver.stops, Vector(pack.container.id))
 
-  setup.test("an abort while the package is fetched ends the pack at once, and the package is returned"):
+  setup.test("an abort while the package is fetched ends the pack immediately, and the package is returned"):
     setup =>
       import setup.*
       val actor = launch()
@@ -327,7 +326,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.Cancelled)
     assertEquals(driver.stops.size, 1)
 
-  setup.test("an abort of a running pack is passed on, and the pack is not kept even if it ended well"):
+  setup.test("an abort of a running pack is passed on, and the pack is not kept even if it succeeded"):
     setup =>
       import setup.*
       val (actor, pack) = running()
@@ -346,7 +345,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.Cancelled)
     assertEquals(driver.stops.size, 1)
 
-  setup.test("an invoker that stops gives nobody time"): setup =>
+  setup.test("an invoker that stops ends its packs without delay"): setup =>
     import setup.*
     val (actor, pack) = running()
     pack.say(ready)
@@ -357,7 +356,7 @@ class PackFailureSuite extends munit.FunSuite:
 
   impatient(
     20.seconds
-  ).test("when the deadline has passed and nobody has said so, the pack aborts by itself"): setup =>
+  ).test("when the deadline has passed without an abort, the pack aborts by itself"): setup =>
     import setup.*
     val (_, pack) = running()
     pack.say(ready)
@@ -366,7 +365,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.Timeout)
 
   setup.test(
-    "a container that will not go is told like any other end, and its package held until it is gone"
+    "a container that does not stop is reported like any other end, and its package held until it has"
   ): setup =>
     import setup.*
     val gone = Promise[Unit]()

@@ -6,7 +6,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.DurationInt
 
-/** A pack of a group: it rests between the flares that run on it, and tells both of its end. */
+/** A pack of a group: it is idle between the flares that run on it, and reports its end to both. */
 class PackGroupSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
@@ -19,7 +19,7 @@ class PackGroupSuite extends munit.FunSuite:
       case ended: PackEvent.PackEnded => ended
       case _ => endOf(probe)
 
-  /** A flare's part from its start to its good end. */
+  /** Runs a flare's part from its start to its successful end. */
   private def runsWell(setup: PackSetup, actor: ActorRef[PackActor.Command]): FakePack =
     import setup.*
     val (run, probe) = flare()
@@ -39,11 +39,11 @@ class PackGroupSuite extends munit.FunSuite:
     assertEquals(endOf(probe).reusable, true)
     pack
 
-  setup.test("flares run one after the other in one program, which then goes with the group"): setup =>
+  setup.test("flares run one after another in one program, which ends with the group"): setup =>
     import setup.*
     val actor = resting()
     runsWell(setup, actor)
-    // what is meant for a flare that has ended, or for the group's own start, does nothing
+    // messages for a flare that has ended, or for the group's own start, have no effect
     actor ! PackActor.Start(assignment.flareId, Vector(None, None))
     actor ! PackActor.Abort(FlareId.random(), Failure(FailureKind.Cancelled, "late"), atOnce = false)
     runsWell(setup, actor)
@@ -57,7 +57,7 @@ class PackGroupSuite extends munit.FunSuite:
     assertEquals(invoker.receiveMessage().left, None)
     expectRelease()
 
-  setup.test("a pack that ends badly under a flare ends for the group, too, with the same reason"): setup =>
+  setup.test("a pack that fails during a flare also ends for the group, with the same reason"): setup =>
     import setup.*
     val actor = resting()
     val (run, probe) = flare()
@@ -76,7 +76,7 @@ class PackGroupSuite extends munit.FunSuite:
     assertEquals((finished.left, finished.answered), (None, Some(run.assignment.flareId)))
     expectRelease()
 
-  setup.test("a container that dies while it rests ends the group's pack at once"): setup =>
+  setup.test("a container that dies while idle ends the group's pack immediately"): setup =>
     import setup.*
     resting()
     driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
@@ -100,7 +100,7 @@ class PackGroupSuite extends munit.FunSuite:
     expectRelease()
 
   setup.test(
-    "a flare that comes while the pack is still brought up runs once it is; one that is too late is told"
+    "a flare that arrives while the pack comes up runs afterwards, and one that is too late is refused"
   ): setup =>
     import setup.*
     val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)))

@@ -5,7 +5,7 @@ import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.Future
 import scala.concurrent.duration.DurationInt
 
-/** What packs leave in the metrics. */
+/** The metrics of packs. */
 class PackMetricsSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
@@ -17,7 +17,7 @@ class PackMetricsSuite extends munit.FunSuite:
     val shown = String(setup.metrics.text(), "UTF-8")
     expected.foreach(line => assert(shown.linesIterator.contains(line), s"$line is not in\n$shown"))
 
-  setup.test("a pack starts, runs and stays warm; the next one begins warm"): setup =>
+  setup.test("a pack starts, runs and stays warm, and the next one starts warm"): setup =>
     import setup.*
     val (_, pack) = running()
     shows(setup)(
@@ -27,7 +27,7 @@ class PackMetricsSuite extends munit.FunSuite:
     )
     pack.say(ready)
     controller.receiveMessage()
-    // Said to the metrics after it was said to the controller.
+    // The metrics are updated after the report to the controller.
     controller.awaitAssert(shows(setup)(
       """burst_invoker_packs{state="starting"} 0.0""",
       """burst_invoker_packs{state="running"} 1.0""",
@@ -41,7 +41,7 @@ class PackMetricsSuite extends munit.FunSuite:
     )
     pack.end()
     untilEnded()
-    val kept = invoker.receiveMessage().left.getOrElse(fail("it was not kept"))
+    val kept = invoker.receiveMessage().left.getOrElse(fail("the pack was not kept"))
     shows(setup)(
       """burst_invoker_packs{state="running"} 0.0""",
       "burst_invoker_busy_slots 0.0",
@@ -60,7 +60,7 @@ class PackMetricsSuite extends munit.FunSuite:
       "burst_invoker_busy_slots 0.0"
     )
 
-  setup.test("what a flare's packs have sent to each other is counted by backend"): setup =>
+  setup.test("messages between a flare's packs are counted by backend"): setup =>
     import setup.*
     val (_, pack) = running()
     pack.say(ready, PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(4), Some(Traffic(3, 5000))))
@@ -72,7 +72,7 @@ class PackMetricsSuite extends munit.FunSuite:
       s"""burst_invoker_message_bytes_total{backend="$kind"} 5000.0"""
     )
 
-  setup.test("a start that fails is told from one that nobody wants any more"): setup =>
+  setup.test("a failed start is distinguished from an aborted one"): setup =>
     import setup.*
     driver.beforeStart = Future.successful(Some(Failure(FailureKind.StartFailed, "no room")))
     launch()

@@ -49,7 +49,7 @@ final class PackSetup(
     metrics = InvokerMetrics(metrics)
   )
 
-  /** Of an invoker of four slots, without anything pre-warmed, that says hello once an hour. */
+  /** Settings of an invoker with four slots, no pre-warmed containers and one heartbeat an hour. */
   val settings: InvokerSettings = InvokerSettings(
     slots = 4,
     memoryLimit = None,
@@ -79,7 +79,7 @@ final class PackSetup(
 
   def launch(warm: Option[LoadedPack] = None): ActorRef[PackActor.Command] =
     val pack = launch(warm.fold(Supply.Nothing)(Supply.Warm(_)))
-    // as the invoker tells it
+    // as the invoker reports it
     warm.map(_.container).foreach: container =>
       container.exit.foreach(exit => pack ! PackActor.Exited(container.id, exit))(using
         ExecutionContext.parasitic
@@ -102,7 +102,7 @@ final class PackSetup(
     val container = driver.container()
     (LoadedPack(container, PackShape(definition, workers, assignment.memory), directory), container)
 
-  /** Plays the cache: hands the package out. */
+  /** Plays the cache: hands out the package. */
   def givePackage(): Unit = packages.receiveMessage() match
     case PackageCache.Acquire(id, replyTo) if id == definition.packageId => replyTo ! Right(directory)
     case other => fail(s"unexpected: $other")
@@ -111,7 +111,7 @@ final class PackSetup(
     assertEquals(packages.receiveMessage(), PackageCache.Release(definition.packageId))
   def expectHeld(): Unit = packages.expectNoMessage(50.millis)
 
-  /** The reports' events up to the end, and the end. */
+  /** The reports up to the pack's end, and that end. */
   def untilEnded(): (Vector[PackReport], PackEvent.PackEnded) =
     val report = controller.receiveMessage(60.seconds)
     assertEquals((report.flareId, report.attempt, report.pack), (assignment.flareId, 2, 1))
@@ -130,7 +130,7 @@ final class PackSetup(
     assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(1)))
     failure
 
-  /** A pack of a group that is up, and rests. */
+  /** A pack of a group that is up and idle. */
   def resting(): ActorRef[PackActor.Command] =
     val group =
       assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1.second)), timeLeft = Duration.Zero)
@@ -142,13 +142,13 @@ final class PackSetup(
     )
     actor
 
-  /** A flare of that group, and where its reports go. */
+  /** A flare of that group, with the probe that receives its reports. */
   def flare(): (PackActor.Run, TestProbe[PackReport]) =
     val probe = kit.createTestProbe[PackReport]()
     val role = Some(GroupRole.Member(assignment.flareId))
     (PackActor.Run(assignment.copy(flareId = FlareId.random(), attempt = 1, group = role), probe.ref), probe)
 
-  /** A cold pack that has been taken by the runtime. */
+  /** A cold pack that the runtime has taken. */
   def running(): (ActorRef[PackActor.Command], FakePack) =
     val actor = launch()
     givePackage()

@@ -5,7 +5,7 @@ import burst.protocol.*
 import scala.collection.mutable
 import scala.concurrent.duration.DurationInt
 
-/** What packs leave in their flares' traces. */
+/** The spans that packs record in their flares' traces. */
 class PackSpansSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private final class Recorded extends SpanSink:
@@ -18,7 +18,7 @@ class PackSpansSuite extends munit.FunSuite:
     val invoker: Recorded = Recorded()
     val runtime: Recorded = Recorded()
 
-    /** In microseconds, as all times here. */
+    /** The time in microseconds, as all times here. */
     var now: Long = 100
     private val sinks = if isOn then PackSpanSinks(invoker, runtime, phases) else PackSpanSinks.Off
     private val assignment = PackAssignment(
@@ -42,7 +42,7 @@ class PackSpansSuite extends munit.FunSuite:
   private val flare = TraceContext.of("a" * 32, "b" * 16, sampled = true)
   private val origin = Some(Origin("request1", Some(flare)))
 
-  test("a pack starts and runs; its workers and their phases are below that"):
+  test("a pack's span contains its start and run, its workers and their phases"):
     val setup = Setup(origin)
     import setup.spans
     setup.now = 200
@@ -53,7 +53,7 @@ class PackSpansSuite extends munit.FunSuite:
       PackEvent.WorkerStarted(3, Timestamp.ofMicros(210)),
       PackEvent.Phase(3, "read", Timestamp.ofMicros(300)),
       PackEvent.Phase(3, "sort", Timestamp.ofMicros(400)),
-      // Of another pack.
+      // A worker of another pack.
       PackEvent.WorkerStarted(1, Timestamp.ofMicros(210)),
       PackEvent.WorkerStarted(4, Timestamp.ofMicros(220)),
       PackEvent.WorkerSucceeded(3, "secret", Timestamp.ofMicros(500)),
@@ -86,13 +86,13 @@ class PackSpansSuite extends munit.FunSuite:
     assertEquals(all.map(_.context.traceId).toSet, Set("a" * 32))
     assertEquals(all.map(_.context.spanId).toSet.size, all.size)
     assert(!all.toString.contains("secret"))
-    // The workers were told these.
+    // The span ids that the workers received.
     assertEquals(
       spans.workers,
       Some(WorkerSpans("a" * 32, sampled = true, Vector(third.context.spanId, fourth.context.spanId)))
     )
 
-  test("times of a runtime whose clock is another are held within the pack's own"):
+  test("times from a runtime with another clock are kept within the pack's own"):
     val setup = Setup(origin)
     import setup.spans
     setup.now = 200
@@ -105,7 +105,7 @@ class PackSpansSuite extends munit.FunSuite:
     val worker = setup.of("worker")
     assertEquals((worker.start.micros, worker.end.micros), (200L, 300L))
 
-  test("a pack that does not come up has a start that failed, and no run; told twice it is told once"):
+  test("a pack that does not come up has a failed start and no run, and is recorded once"):
     val setup = Setup(origin)
     val failure = Some(Failure(FailureKind.StartFailed, "no room"))
     setup.spans.ended(failure)
@@ -113,7 +113,7 @@ class PackSpansSuite extends munit.FunSuite:
     assertEquals(setup.invoker.spans.map(_.name).toVector, Vector("pack", "start"))
     assertEquals(setup.of("start").error, Some("start-failed"))
 
-  test("workers that are not heard of any more end with their pack, by what ended it"):
+  test("workers that do not report their end get that of their pack, with its reason"):
     val setup = Setup(origin)
     setup.spans.ready(PackStart.Cold)
     setup.spans.told(Vector(PackEvent.WorkerStarted(3, Timestamp.ofMicros(100))))
@@ -122,7 +122,7 @@ class PackSpansSuite extends munit.FunSuite:
     val worker = setup.of("worker")
     assertEquals((worker.end.micros, worker.error), (700L, Some("out-of-memory")))
 
-  test("of very many phases some are left out, which the pack says"):
+  test("phases beyond the limit are left out, and their number is recorded"):
     val setup = Setup(origin, phases = 10)
     setup.spans.ready(PackStart.Cold)
     setup.spans.told(PackEvent.WorkerStarted(
@@ -133,7 +133,7 @@ class PackSpansSuite extends munit.FunSuite:
     assertEquals(setup.runtime.spans.count(_.name == "x"), 10)
     assertEquals(setup.of("pack").attributes.get(SpanKeys.LeftOut).toInt, 40)
 
-  test("what is not sampled is passed on and not told"):
+  test("an unsampled trace is passed on and not recorded"):
     val unsampled = TraceContext.of("a" * 32, "b" * 16, sampled = false)
     val setup = Setup(Some(Origin("request1", Some(unsampled))))
     setup.spans.ready(PackStart.Cold)
@@ -141,7 +141,7 @@ class PackSpansSuite extends munit.FunSuite:
     assertEquals(setup.invoker.spans.size, 0)
     assertEquals(setup.spans.workers.map(_.sampled), Some(false))
 
-  test("where traces are off, programs go on with the flare's span; without a trace there is none"):
+  test("with traces off programs continue the flare's span, and without a trace they have none"):
     assertEquals(
       Setup(origin, isOn = false).spans.workers,
       Some(WorkerSpans("a" * 32, sampled = true, Vector.fill(2)("b" * 16)))

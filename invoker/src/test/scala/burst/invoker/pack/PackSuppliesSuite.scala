@@ -4,7 +4,7 @@ import burst.protocol.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.duration.DurationInt
 
-/** What a pack begins with when it is pre-warmed, and what it gives back while it runs. */
+/** What a pre-warmed pack begins with, and what a pack gives back while it runs. */
 class PackSuppliesSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   private lazy val kit = ActorTestKit()
@@ -18,7 +18,7 @@ class PackSuppliesSuite extends munit.FunSuite:
   private val setup = setupWith(patient)
   private val returning = setupWith(patient.copy(slotReturn = Some(1.milli)))
 
-  setup.test("a pre-warmed container is adopted, given its program, and says so"): setup =>
+  setup.test("a pre-warmed container is adopted, gets its program, and is reported as such"): setup =>
     import setup.*
     val container = driver.container()
     launch(Supply.Prewarmed(container))
@@ -33,7 +33,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     assertEquals(invoker.receiveMessage().left.map(_.container.id), Some(container.id))
     assertEquals(driver.confined.peek, container.id)
 
-  setup.test("one that cannot be adopted is removed, and a new one takes its place"): setup =>
+  setup.test("a container that cannot be adopted is removed, and a new one takes its place"): setup =>
     import setup.*
     driver.adoptable = false
     launch(Supply.Prewarmed(driver.container()))
@@ -65,26 +65,25 @@ class PackSuppliesSuite extends munit.FunSuite:
   private def slotsReported(setup: PackSetup): Int =
     setup.controller.receiveMessage().slots.getOrElse(slotsReported(setup))
 
-  returning.test("slots of workers that have ended come back, the CPUs first; the rest with the pack"):
-    setup =>
-      import setup.*
-      val (_, pack) = running()
-      pack.say(ready, PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)), done(2))
-      assertEquals(slotsReported(setup), 2)
-      assertEquals(driver.throttled.poll(), 2)
-      pack.say(done(3))
-      assertEquals(slotsReported(setup), 1)
-      assertEquals(driver.throttled.poll(), 1)
-      pack.say(done(4), setup.ended(reusable = true))
-      pack.end()
-      val (_, end) = untilEnded()
-      assert(end.reusable)
-      assert(
-        invoker.receiveMessage().left.exists(_.throttled),
-        "its limits are to be restored before it is used"
-      )
+  returning.test("slots of ended workers come back after their CPUs, and the rest with the pack"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.say(ready, PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)), done(2))
+    assertEquals(slotsReported(setup), 2)
+    assertEquals(driver.throttled.poll(), 2)
+    pack.say(done(3))
+    assertEquals(slotsReported(setup), 1)
+    assertEquals(driver.throttled.poll(), 1)
+    pack.say(done(4), setup.ended(reusable = true))
+    pack.end()
+    val (_, end) = untilEnded()
+    assert(end.reusable)
+    assert(
+      invoker.receiveMessage().left.exists(_.throttled),
+      "its limits must be restored before it is used"
+    )
 
-  returning.test("where the CPUs cannot be taken the slots stay with the pack"): setup =>
+  returning.test("if the CPUs cannot be taken away the pack keeps the slots"): setup =>
     import setup.*
     driver.resizable = false
     val (_, pack) = running()
@@ -93,7 +92,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     controller.awaitAssert(assertEquals(driver.throttled.size, 1))
     controller.expectNoMessage(50.millis)
 
-  setup.test("a throttled warm pack is given its limits back"): setup =>
+  setup.test("a throttled warm pack gets its limits back"): setup =>
     import setup.*
     val (pack, _) = warm()
     launch(Some(pack.copy(throttled = true)))

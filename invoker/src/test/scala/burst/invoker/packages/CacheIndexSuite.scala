@@ -8,13 +8,13 @@ import org.scalacheck.Prop.forAll
 class CacheIndexSuite extends ScalaCheckSuite:
   private def id(n: Int): PackageId = PackageId.of(Array(n.toByte))
 
-  test("the longest unused goes first, and only as much as must"):
+  test("the least recently used package goes first, and only as many as necessary"):
     val index = CacheIndex().add(id(1), 10).add(id(2), 10).add(id(3), 10).acquire(id(1)).release(id(1))
     assertEquals(index.evict(30)._2, Vector.empty)
     assertEquals(index.evict(20)._2, Vector(id(2)))
     assertEquals(index.evict(0)._2, Vector(id(2), id(3), id(1)))
 
-  test("what is held stays, until everyone has released it"):
+  test("a held package stays until every holder has released it"):
     val index = CacheIndex().add(id(1), 10).acquire(id(1)).acquire(id(1)).release(id(1))
     assertEquals(index.evict(0)._2, Vector.empty)
     assertEquals(index.release(id(1)).evict(0)._2, Vector(id(1)))
@@ -34,7 +34,7 @@ class CacheIndexSuite extends ScalaCheckSuite:
       )
     yield step
 
-  property("eviction never takes what is held, and goes under the limit unless all that is left is held"):
+  property("eviction spares packages in use, and gets within the limit unless only those are left"):
     forAll(steps, Gen.choose(0L, 120L)): (steps, limit) =>
       val index = steps.foldLeft(CacheIndex()):
         case (index, Step.Add(n, size)) =>

@@ -20,7 +20,7 @@ class PackageCacheSuite extends munit.FunSuite:
   private val zip = Zips.of("exec" -> Zips.noise(5000, 1))
   private val zipId = PackageId.of(zip)
 
-  /** A cache on an empty directory whose controller is a probe. */
+  /** A cache on an empty directory; its controller is a probe. */
   private class Setup(
       maxBytes: Long = 1_000_000,
       form: PackageForm = PackageForm.Directory,
@@ -45,7 +45,7 @@ class PackageCacheSuite extends munit.FunSuite:
 
     def asked(): PackageRequest = controller.receiveMessage()
 
-    /** Answers questions for one package until it is complete; `chunk` bytes at a time. */
+    /** Answers requests for one package until it is complete, `chunk` bytes at a time. */
     def serve(bytes: Array[Byte], id: PackageId, chunk: Int = 2000): Unit =
       val question = asked()
       val part = ByteString(bytes.slice(question.fetch.offset.toInt, question.fetch.offset.toInt + chunk))
@@ -55,12 +55,12 @@ class PackageCacheSuite extends munit.FunSuite:
     def acquire(id: PackageId): Unit = cache ! PackageCache.Acquire(id, asker.ref)
     def acquired(): Path = asker.receiveMessage().fold(failure => fail(failure.message), identity)
     def refused(): String =
-      val failure = asker.receiveMessage().swap.toOption.getOrElse(fail("it was not refused"))
+      val failure = asker.receiveMessage().swap.toOption.getOrElse(fail("the package was not refused"))
       assertEquals(failure.kind, FailureKind.StartFailed)
       failure.message
     def names: Set[String] = Files.list(directory).toScala(Vector).map(_.getFileName.toString).toSet
 
-  test("what is asked of the cache is counted, and what it holds"):
+  test("the cache's requests and contents are counted"):
     val setup = Setup()
     setup.acquire(zipId)
     setup.acquire(zipId)
@@ -78,12 +78,12 @@ class PackageCacheSuite extends munit.FunSuite:
         """burst_invoker_package_requests_total{outcome="hit"} 1.0""",
         """burst_invoker_package_requests_total{outcome="failed"} 1.0""",
         "burst_invoker_packages 1.0",
-        // Its contents, and a block for the file and for its directory.
+        // Its contents, and a block each for the file and for its directory.
         "burst_invoker_package_bytes 13192.0"
       )
     do assert(shown.linesIterator.contains(line), s"$line is not in\n$shown")
 
-  test("a package is kept as it was uploaded where it is to be sent on, and goes when it has to"):
+  test("a package in archive form is kept as uploaded, and evicted when necessary"):
     val setup = Setup(maxBytes = 1000, form = PackageForm.Archive)
     setup.acquire(zipId)
     setup.serve(zip, zipId)
@@ -105,7 +105,7 @@ class PackageCacheSuite extends munit.FunSuite:
     assertEquals(setup.acquired(), path)
     setup.controller.expectNoMessage(50.millis)
 
-  test("a package can be changed by nobody, and its place in the cache can be moved without being root"):
+  test("nobody can change a package, and its directory can be moved without being root"):
     val setup = Setup(maxBytes = 1000)
     setup.acquire(zipId)
     setup.serve(zip, zipId)
@@ -114,7 +114,7 @@ class PackageCacheSuite extends munit.FunSuite:
     def permissions(path: Path) = Files.getPosixFilePermissions(path).asScala.toSet
     for kept <- List(path, path.resolve("exec")) do
       assertEquals(permissions(kept) & writable, Set.empty, kept.toString)
-    // To move a directory is to write to it, which tests that run as root would not notice.
+    // Moving a directory requires writing to it, which tests that run as root would not notice.
     val moved = Files.list(setup.directory).toScala(Vector)
     assert(moved.nonEmpty && moved.forall(permissions(_).contains(OWNER_WRITE)), moved.toString)
     setup.cache ! PackageCache.Release(zipId)
@@ -122,7 +122,7 @@ class PackageCacheSuite extends munit.FunSuite:
     setup.serve(zip, zipId)
     assertEquals(setup.acquired(), path)
 
-  test("of a definition without a package there is an empty one, for which nobody is asked"):
+  test("a definition without a package gets an empty one, without asking the controller"):
     val setup = Setup()
     setup.acquire(PackageId.Empty)
     assertEquals(Files.list(setup.acquired()).count(), 0L)
@@ -135,7 +135,7 @@ class PackageCacheSuite extends munit.FunSuite:
     assertEquals((1 to 5).map(_ => setup.acquired()).toSet.size, 1)
     setup.controller.expectNoMessage(50.millis)
 
-  test("bytes that are not what was asked for are never unpacked, and the next one asks again"):
+  test("bytes with the wrong hash are never unpacked, and the next request asks again"):
     val setup = Setup()
     val damaged = zip.updated(zip.length / 2, (zip(zip.length / 2) + 1).toByte)
     setup.acquire(zipId)
@@ -146,9 +146,9 @@ class PackageCacheSuite extends munit.FunSuite:
     setup.serve(zip, zipId)
     setup.acquired()
 
-  test("that this machine cannot take a package is told from what is wrong with one"):
+  test("a failure of this machine is distinguished from a missing package"):
     val setup = Setup()
-    // It is up, and has made its directory.
+    // The cache is up, and has made its directory.
     setup.acquire(PackageId.of(Zips.Elf))
     setup.asked().replyTo ! PackageMissing(PackageId.of(Zips.Elf))
     setup.refused()
@@ -162,14 +162,14 @@ class PackageCacheSuite extends munit.FunSuite:
     other.asked().replyTo ! PackageMissing(zipId)
     assertEquals(other.asker.receiveMessage().swap.toOption.flatMap(_.operation), None)
 
-  test("a package the controller does not have is refused"):
+  test("a package that the controller does not have is refused"):
     val setup = Setup()
     setup.acquire(zipId)
     setup.asked().replyTo ! PackageMissing(zipId)
     assert(setup.refused().contains("does not have it"))
 
-  test("a lost answer is asked for again, and in the end given up"):
-    // an answer may be late on a busy machine: then it is asked for once more than need be
+  test("a lost answer is requested again, and finally given up"):
+    // on a busy machine an answer may be late: then it is requested once more than necessary
     val lost = Setup(patience = 200.millis, attempts = 1000)
     lost.acquire(zipId)
     val _ = lost.asked()
@@ -180,7 +180,7 @@ class PackageCacheSuite extends munit.FunSuite:
     assertEquals(Vector(never.asked().fetch.offset, never.asked().fetch.offset), Vector(0L, 0L))
     assert(never.refused().contains("does not answer"))
 
-  test("an answer that comes twice is taken once"):
+  test("a duplicate answer is used once"):
     val setup = Setup()
     setup.acquire(zipId)
     val question = setup.asked()
@@ -193,14 +193,14 @@ class PackageCacheSuite extends munit.FunSuite:
   for (name, total, part) <-
       List(("too large", 100_001L, 10), ("without an end", 10L, 0), ("beyond its end", 5L, 10))
   do
-    test(s"a package that is $name is refused at once"):
+    test(s"a package that is $name is refused immediately"):
       val setup = Setup()
       setup.acquire(zipId)
       setup.asked().replyTo ! PackageChunk(zipId, 0, ByteString(zip.take(part)), total)
       setup.refused()
       setup.controller.expectNoMessage(50.millis)
 
-  test("what cannot be unpacked is refused"):
+  test("an archive that cannot be unpacked is refused"):
     val setup = Setup()
     val text = "PK\u0003\u0004 but not a zip".getBytes
     setup.acquire(PackageId.of(text))
@@ -208,7 +208,7 @@ class PackageCacheSuite extends munit.FunSuite:
     assert(setup.refused().contains("a damaged zip"))
     assertEquals(setup.names, Set.empty[String])
 
-  test("beyond the bound the longest unused goes, but never one in use"):
+  test("beyond the limit the least recently used package goes, but never one in use"):
     val setup = Setup(maxBytes = 30_000)
     val zips = (1 to 3).map(seed => Zips.of("exec" -> Zips.noise(5000, seed)))
     val ids = zips.map(PackageId.of)
@@ -218,7 +218,7 @@ class PackageCacheSuite extends munit.FunSuite:
       setup.acquired()
     assertEquals(setup.names, ids.map(_.value).toSet)
     setup.cache ! PackageCache.Release(ids(1))
-    // Answered after the release has been handled: the package in use is still there, the other is not.
+    // Answered after the release has been handled: the package in use still exists, the other does not.
     setup.acquire(ids(0))
     setup.acquired()
     assert(!setup.names.contains(ids(1).value), setup.names.toString)

@@ -16,7 +16,7 @@ class UnpackerSuite extends munit.FunSuite:
     val archive = Files.write(scratch.resolve("archive"), bytes)
     Unpacker.unpack(archive, scratch.resolve("inner/target"), limits)
 
-  /** What so many files and directories take, that of the package included. */
+  /** The size charged for this many files and directories, including the package's own. */
   private def entries(count: Int): Long = count * 4096L
 
   private def files(scratch: Path): Set[String] =
@@ -43,13 +43,13 @@ class UnpackerSuite extends munit.FunSuite:
       assert(outcome.isLeft, outcome.toString)
       assert(!files(scratch).exists(_.endsWith("x")), files(scratch).toString)
 
-  scratch.test("what unpacks to more than allowed is given up, however small it came"): scratch =>
+  scratch.test("an archive that unpacks to more than the limit is given up, however small it is"): scratch =>
     val bomb = Zips.of("exec" -> Zips.Elf, "zeros" -> new Array[Byte](50_000_000))
     assert(bomb.length < 100_000)
     assert(unpack(scratch, bomb).left.exists(_.sentence.contains("more than is allowed")))
     assert(Files.size(scratch.resolve("inner/target/zeros")) <= limits.bytes)
 
-  scratch.test("the limit is on all files together"): scratch =>
+  scratch.test("the limit applies to all files together"): scratch =>
     val parts = (1 to 4).map(i => s"part$i" -> new Array[Byte](300_000))
     assert(unpack(scratch, Zips.of(("exec" -> Zips.Elf) +: parts*)).isLeft)
 
@@ -61,7 +61,7 @@ class UnpackerSuite extends munit.FunSuite:
     ).left.exists(_.sentence.contains("more than the 10 files")))
     assertEquals(files(scratch), Set("archive"))
 
-  scratch.test("directories count, whether a zip names them or goes through them, and each once"): scratch =>
+  scratch.test("directories count once, whether the zip names them or not"): scratch =>
     val exec = "exec" -> Zips.Elf
     val most = Zips.of(
       exec,
@@ -76,18 +76,18 @@ class UnpackerSuite extends munit.FunSuite:
     assert(unpack(scratch, deep).left.exists(_.sentence.contains("more than the 10 files and directories")))
     assert(!Files.exists(scratch.resolve("inner/target/a/a/a/a/a/a/a/a/a/a")))
 
-  scratch.test("a path that is longer than any may be is refused before its directories are made"): scratch =>
+  scratch.test("a path that is too long is refused before its directories are made"): scratch =>
     val long = Zips.of("exec" -> Zips.Elf, ("a/" * 30_000) + "f" -> Array.empty)
     assert(unpack(scratch, long, limits.copy(entries = 50_000)).left.exists(_.sentence.contains("too long")))
     assert(!Files.exists(scratch.resolve("inner/target/a")))
 
-  scratch.test("what this machine cannot take is no fault of the package"): scratch =>
+  scratch.test("a failure of this machine is not blamed on the package"): scratch =>
     val archive = Files.write(scratch.resolve("archive"), Zips.of("exec" -> Zips.Elf))
     val _ = Files.write(scratch.resolve("occupied"), Array.empty[Byte])
     intercept[java.io.IOException](Unpacker.unpack(archive, scratch.resolve("occupied/target"), limits))
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "n" * 300 -> Zips.Elf)).isLeft)
 
-  scratch.test("a file of source becomes source, and no zip needs an executable"): scratch =>
+  scratch.test("a source file becomes source, and a zip needs no executable"): scratch =>
     val source = "#!/usr/bin/env python3\ndef main(args): return {}".getBytes
     assertEquals(unpack(scratch, source), Right(source.length + entries(2)))
     assertEquals(files(scratch.resolve("inner/target")), Set("source"))
@@ -98,14 +98,14 @@ class UnpackerSuite extends munit.FunSuite:
   scratch.test("a file that is also a directory is refused"): scratch =>
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a" -> Zips.Elf, "a/b" -> Zips.Elf)).isLeft)
 
-  scratch.test("what a program has made of its package is deleted, and nothing else"): scratch =>
+  scratch.test("a changed package is deleted, and nothing outside it"): scratch =>
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a/b" -> Zips.Elf)).isRight)
     val target = scratch.resolve("inner/target")
     val outside = Files.createDirectory(scratch.resolve("outside"))
     Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("rwxr-xr-x"))
     Files.createSymbolicLink(target.resolve("link"), outside)
     Files.setPosixFilePermissions(outside, PosixFilePermissions.fromString("r-x------"))
-    // No more can be done to it by its owner. Root, if that runs the test, could read it yet.
+    // This is the worst that the owner can do to it. Root, if the test runs as root, could still read it.
     Files.setPosixFilePermissions(target.resolve("a"), PosixFilePermissions.fromString("---------"))
     Unpacker.delete(target)
     assert(!Files.exists(target))
@@ -116,4 +116,4 @@ class UnpackerSuite extends munit.FunSuite:
       "half a zip" -> Zips.of("exec" -> Zips.noise(1000, 1)).take(500),
       "a zip's first bytes" -> Array[Byte]('P', 'K', 3, 4)
     )
-  do scratch.test(s"no package: $name")(scratch => assert(unpack(scratch, bytes).isLeft))
+  do scratch.test(s"an invalid package is refused: $name")(scratch => assert(unpack(scratch, bytes).isLeft))

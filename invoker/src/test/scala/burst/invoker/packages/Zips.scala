@@ -3,7 +3,7 @@ package burst.invoker.packages
 import java.io.ByteArrayOutputStream
 import java.util.zip.{ZipEntry, ZipOutputStream}
 
-/** Packages as tests need them. */
+/** Packages for tests. */
 object Zips:
   val Elf: Array[Byte] = Array[Byte](0x7f, 'E', 'L', 'F', 2, 1, 1, 0)
 
@@ -17,7 +17,7 @@ object Zips:
     zip.close()
     bytes.toByteArray
 
-  /** Bytes that no compression makes smaller, different for each seed. */
+  /** Incompressible bytes, different for each seed. */
   def noise(size: Int, seed: Int): Array[Byte] =
     val bytes = new Array[Byte](size)
     scala.util.Random(seed).nextBytes(bytes)

@@ -19,7 +19,7 @@ class PackPoolSuite extends ScalaCheckSuite:
 
   private def having(token: String) = shape(4).copy(environment = Environment(Map("TOKEN" -> token)))
 
-  /** A pool of packs named by their place, each put a second after the other. */
+  /** A pool of packs numbered by their position, each added a second after the previous one. */
   private def pool(limits: PoolLimits, shapes: PackShape*): PackPool[Int] =
     shapes.zipWithIndex.foldLeft(PackPool[Int](limits)):
       case (pool, (shape, place)) => pool.put(place, shape, MonotonicTime.Zero + place.seconds)._1
@@ -53,13 +53,13 @@ class PackPoolSuite extends ScalaCheckSuite:
       assertEquals(pack.map(_.container), taken)
       assertEquals(after.idle.size, before.idle.size - taken.size)
 
-  test("too many packs: the longest idle go"):
+  test("beyond the number of packs the longest idle ones are evicted"):
     val (after, evicted) =
       pool(limits.copy(packs = 2), shape(1), shape(1)).put(9, shape(1), MonotonicTime.Zero + 5.seconds)
     assertEquals(evicted.map(_.container), Vector(0))
     assertEquals(after.idle.map(_.container), Vector(1, 9))
 
-  test("too much memory: the longest idle go until the rest fits"):
+  test("beyond the memory limit the longest idle packs are evicted until the rest fits"):
     val (after, evicted) =
       pool(
         limits.copy(memoryMiB = 1024),
@@ -70,17 +70,17 @@ class PackPoolSuite extends ScalaCheckSuite:
     assertEquals(evicted.map(_.container), Vector(0, 1))
     assertEquals(after.idle.map(_.container), Vector(2, 9))
 
-  test("whoever needs room takes that of the longest idle, as many as have it"):
+  test("room is made by evicting the longest idle packs, as many as necessary"):
     val warm = pool(limits, shape(1), shape(2), shape(1))
     def gone(memoryMiB: Long, workers: Int) = warm.holding(memoryMiB, workers).map(_.map(_.container))
     assertEquals(gone(0, -3), Some(Vector.empty))
     assertEquals(gone(257, 0), Some(Vector(0, 1)))
     assertEquals(gone(0, 1), Some(Vector(0)))
     assertEquals(gone(1, 4), Some(Vector(0, 1, 2)))
-    assertEquals(gone(0, 5), Some(Vector(0, 1, 2)), "the others are of packs that run")
+    assertEquals(gone(0, 5), Some(Vector(0, 1, 2)), "the other slots are of running packs")
     assertEquals(gone(1025, 0), None)
 
-  test("a pack that alone is beyond the limits is not kept"):
+  test("a pack that alone exceeds the limits is not kept"):
     val (after, evicted) = pool(limits.copy(memoryMiB = 1024)).put(9, shape(8), MonotonicTime.Zero)
     assertEquals((after.idle.size, evicted.map(_.container)), (0, Vector(9)))
     assertEquals(
@@ -88,7 +88,7 @@ class PackPoolSuite extends ScalaCheckSuite:
       Vector(9)
     )
 
-  test("packs leave exactly at their time-out"):
+  test("packs leave exactly at their timeout"):
     val warm = pool(limits, shape(1), shape(1))
     assertEquals(warm.expire(MonotonicTime.Zero + 1.minute - 1.micro)._2.map(_.container), Vector.empty)
     assertEquals(warm.expire(MonotonicTime.Zero + 1.minute)._2.map(_.container), Vector(0))
@@ -101,7 +101,7 @@ class PackPoolSuite extends ScalaCheckSuite:
       namespace <- Gen.oneOf("guest", "other")
     yield shape(workers, memory, hello.copy(namespace = namespace))
 
-  /** What can happen to a pool: a pack comes back, one is asked for, time passes. */
+  /** What can happen to a pool: a pack comes back, one is requested, time passes. */
   private enum Step:
     case Put(shape: PackShape)
     case Take(shape: PackShape)
@@ -114,7 +114,7 @@ class PackPoolSuite extends ScalaCheckSuite:
       1 -> Gen.const(Step.Wait)
     ))
 
-  test("how many wait is a number, or by the memory of the machine"):
+  test("the number of warm packs is given, or derived from the machine's memory"):
     assertEquals(PoolLimits.packs("0", Some(1024)), 0)
     assertEquals(PoolLimits.packs("500", None), 500)
     val machines = Vector(Some(0L), Some(64L), Some(1920L), Some(1L << 20), None)

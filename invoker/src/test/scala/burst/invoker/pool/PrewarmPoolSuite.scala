@@ -8,7 +8,7 @@ class PrewarmPoolSuite extends FunSuite:
   private val python = PackGuess(PackSize(1, 2), Some("python:3"))
   private val empty = PrewarmPool[String](wanted = 2, Some(guess))
 
-  test("one is started at a time, until there are enough"):
+  test("containers are started one at a time until there are enough"):
     assertEquals(empty.lacking, Some(guess))
     assertEquals(empty.begun.lacking, None)
     val one = empty.begun.answered(well = true).put("a")
@@ -16,13 +16,13 @@ class PrewarmPoolSuite extends FunSuite:
     assert(one.hasRoom && one.put("b").lacking.isEmpty && !one.put("b").hasRoom)
     assertEquals(empty.copy(wanted = 0).lacking, None)
 
-  test("the oldest is taken, and what is taken or dead lacks again"):
+  test("the oldest is taken, and what is taken or dead must be replaced"):
     val (taken, rest) = empty.put("a").put("b").take(python)
     assertEquals((taken, rest.ready), (Some("a"), Vector("b")))
     assertEquals(rest.lacking, Some(python))
     assert(rest.remove("b").take(python)._1.isEmpty)
 
-  test("failures in a row double the pause, a start that goes well ends it"):
+  test("failures in a row double the pause, and a successful start ends it"):
     def pauseAfter(failures: Int) =
       (1 to failures).foldLeft(empty)((pool, _) => pool.begun.answered(well = false)).pause
     assertEquals((1 to 9).map(pauseAfter).toVector, Vector(1, 2, 4, 8, 16, 32, 64, 64, 64))
@@ -30,12 +30,12 @@ class PrewarmPoolSuite extends FunSuite:
     assert(failed.lacking.isEmpty && failed.beat.lacking.nonEmpty)
     assertEquals(failed.begun.answered(well = true).failures, 0)
 
-  test("without a guess none is started until a pack was asked for"):
+  test("without a guess nothing is started until a pack was requested"):
     val unknown = empty.copy(guess = None)
     assertEquals(unknown.lacking, None)
     assertEquals(unknown.take(python)._2.lacking, Some(python))
 
-  test("an interpreter is guessed where one that waits would do"):
+  test("an interpreter is started ahead if the last pack could have used it"):
     val definition = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))
     def kind(shape: PackShape) = PackGuess.of(shape).kind
     val shape = PackShape(definition.copy(kind = "python:3"), workers = 1, memoryMiB = 2)
@@ -44,5 +44,5 @@ class PrewarmPoolSuite extends FunSuite:
     assertEquals(kind(shape.copy(definition = definition.copy(kind = "nodejs:20", concurrency = 2))), None)
     assertEquals(kind(shape.copy(environment = Environment(Map("NAME" -> "value")))), None)
 
-  test("it is empty once nothing is ready or on its way"):
+  test("a pool is empty once nothing is ready or starting"):
     assert(empty.isEmpty && !empty.begun.isEmpty && !empty.put("a").isEmpty)

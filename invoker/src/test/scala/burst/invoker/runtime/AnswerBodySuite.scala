@@ -12,14 +12,14 @@ import scala.concurrent.{Await, Promise}
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Using}
 
-/** Bodies of answers and of requests, large ones too, and who gives up in their midst. */
+/** Bodies of responses and requests, also large ones, and clients that cancel midway. */
 class AnswerBodySuite extends WithPeer:
   import RuntimeConnectionsSuite.*
 
   private def random(length: Int) = Random(length).nextBytes(length)
   private def sum(bytes: ByteString) = Peer.sum(bytes.toArray, bytes.length)
 
-  test("what nobody asks for is not read without bound, and all of it comes when it is"):
+  test("a body without demand is read only up to a limit, and completely once there is demand"):
     val bytes = random(64 << 20)
     val connections = RuntimeConnections(Patience)
     Using.resources(ServerSocketChannel.open(), Selector.open()): (server, selector) =>
@@ -34,13 +34,13 @@ class AnswerBodySuite extends WithPeer:
       peer.register(selector, SelectionKey.OP_WRITE)
       val rest = ByteBuffer.wrap(bytes)
 
-      /** Until the other side has taken nothing for so long. */
+      /** Writes until the other side has taken nothing for this long. */
       def fill(millis: Long): Unit =
         while rest.hasRemaining && selector.select(millis) > 0 do
           selector.selectedKeys.clear()
           peer.write(rest)
       fill(500)
-      // Most of it is the kernel's.
+      // Most of it is in the kernel's buffers.
       assert(rest.position() < (16 << 20), rest.position())
       val writing = Peer.inBackground(fill(Patience.toMillis))
       val body = Await.result(read(found).all, Patience)
@@ -49,7 +49,7 @@ class AnswerBodySuite extends WithPeer:
       peer.close()
     connections.close()
 
-  both("very many small chunks arrive as few"): (connections, peer) =>
+  both("a large number of small chunks arrives in few pieces"): (connections, peer) =>
     val answer = ask(connections, peer.port, "/")
     val connection = peer.accept()
     connection.path()
@@ -60,7 +60,7 @@ class AnswerBodySuite extends WithPeer:
     assert(body.pieces < 20_000, body.pieces)
     Await.result(writing, Patience)
 
-  both("cancelling before the end ends the connection"): (connections, peer) =>
+  both("cancelling a body before its end closes the connection"): (connections, peer) =>
     for subscribed <- Vector(true, false) do
       val answer = ask(connections, peer.port, "/")
       val connection = peer.accept()
@@ -71,7 +71,7 @@ class AnswerBodySuite extends WithPeer:
       found.body.cancel()
       assertEquals(connection.untilClosed(), 0L)
 
-  both("cancelling after the end leaves the connection as it is, and its next use alone"):
+  both("cancelling a body after its end affects neither the connection nor its next use"):
     (connections, peer) =>
       val first = ask(connections, peer.port, "/1")
       val connection = peer.accept()
@@ -85,14 +85,14 @@ class AnswerBodySuite extends WithPeer:
       connection.answer("two")
       assertEquals(text(second), "two")
 
-  both("a body that waits keeps its connection from no one, once it is whole"): (connections, peer) =>
+  both("a complete body that nobody has read yet blocks no other request"): (connections, peer) =>
     val large = "a" * 300_000
     val first = ask(connections, peer.port, "/1")
     val connection = peer.accept()
     connection.path()
     connection.write(s"HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n")
     val found = Await.result(first, Patience)
-    // More than is held before no more is read: the rest comes when this was taken.
+    // More than the client buffers before it stops reading: the rest arrives once this was taken.
     val writing = Peer.inBackground(connection.write(large))
     assertEquals(Await.result(read(found).all, Patience).length, large.length)
     Await.result(writing, Patience)
@@ -111,7 +111,7 @@ class AnswerBodySuite extends WithPeer:
     assertEquals(text(third), "three")
     assertEquals(Await.result(read(unread).all, Patience).length, large.length)
 
-  both("a subscriber that throws has gone, and takes nobody with it"): (connections, peer) =>
+  both("a subscriber that throws is dropped and harms no other request"): (connections, peer) =>
     final class Thrower(when: String) extends Subscriber[ByteString]:
       val thrown = Promise[Unit]()
       private def at(moment: String): Unit = if moment == when then
@@ -135,7 +135,7 @@ class AnswerBodySuite extends WithPeer:
         case "error" => connection.endOutput()
         case _ => ()
       Await.result(thrower.thrown.future, Patience)
-      // One whose answer is whole is not to blame.
+      // A failing subscriber does not affect a connection whose response is complete.
       if when == "complete" then
         val next = ask(connections, peer.port, "/2")
         connection.path()
@@ -148,7 +148,7 @@ class AnswerBodySuite extends WithPeer:
     try use(Files.write(file, bytes))
     finally Files.delete(file)
 
-  both("a large request arrives whole, from memory and from a file"): (connections, peer) =>
+  both("a large request arrives complete, from memory and from a file"): (connections, peer) =>
     val bytes = random(50 << 20)
     val pieces = bytes.grouped(7 << 20).map(ByteString.fromArray(_)).reduce(_ ++ _)
     archive(bytes): file =>
@@ -170,7 +170,7 @@ class AnswerBodySuite extends WithPeer:
       connection.answer("taken")
       assertEquals(text(answer), "taken")
 
-  both("an answer before the request was sent whole is taken, and ends the connection"):
+  both("a response before the whole request was sent is accepted, and ends the connection"):
     (connections, peer) =>
       val large = Content.Bytes("text/plain", ByteString.fromArrayUnsafe(new Array[Byte](50 << 20)))
       val answer = ask(connections, peer.port, "/large", large)
@@ -180,7 +180,7 @@ class AnswerBodySuite extends WithPeer:
       assertEquals(text(answer), "enough")
       assert(connection.untilClosed() < (50 << 20))
 
-  /** This process's, at the moment. */
+  /** Whether this process has the file open. */
   private def isOpen(file: Path): Boolean =
     Using.resource(Files.list(Path.of("/proc/self/fd"))): links =>
       links.iterator.asScala.exists: link =>
@@ -191,7 +191,7 @@ class AnswerBodySuite extends WithPeer:
     while !what && until.hasTimeLeft() do Thread.`yield`()
     assert(what)
 
-  both("a peer that refuses a large request and hangs up is heard, and the file closed"):
+  both("if a peer refuses a large request and hangs up, its response is read and the file closed"):
     (connections, peer) =>
       assume(Files.isDirectory(Path.of("/proc/self/fd")), "only there it is seen")
       archive(new Array[Byte](32 << 20)): file =>
@@ -206,7 +206,7 @@ class AnswerBodySuite extends WithPeer:
           assertEquals((found.status, Await.result(read(found).all, Patience)), (413, ByteString("large")))
           await(!isOpen(file))
 
-  both("a peer that hangs up on a request without a word is not waited for"): (connections, peer) =>
+  both("a request fails if the peer hangs up without a response"): (connections, peer) =>
     archive(new Array[Byte](32 << 20)): file =>
       val answer = ask(connections, peer.port, "/large", Content.Archive(file))
       val connection = peer.accept()

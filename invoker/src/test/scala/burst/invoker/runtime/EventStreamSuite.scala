@@ -20,10 +20,10 @@ class EventStreamSuite extends munit.FunSuite:
     def request(n: Long): Unit = asked += n
     def cancel(): Unit = cancelled = true
     private def to(send: Subscriber[? >: ByteString] => Unit) = subscriber match
-      case null => fail("nobody listens")
+      case null => fail("no one has subscribed")
       case there => send(there)
     def send(texts: String*): Unit =
-      assert(asked > 0, "more than was asked for")
+      assert(asked > 0, "more than was requested")
       asked -= 1
       to(_.onNext(ByteString(texts.mkString)))
     def end(): Unit = to(_.onComplete())
@@ -33,7 +33,7 @@ class EventStreamSuite extends munit.FunSuite:
   private def stream(body: Body, maxBatch: Long = 4) = EventStream(body, 10, maxBatch, _ => 1, event)
   private def texts(events: Vector[PackEvent]) = events.collect { case PackEvent.Output(_, text) => text }
 
-  test("lines are passed on as they are whole, and the end when all were"):
+  test("lines are passed on as soon as they are complete, and the end after all of them"):
     val body = Body()
     var taken = Vector.empty[Vector[String]]
     val ended = stream(body).foreach(events => Future.successful(taken :+= texts(events)))
@@ -44,7 +44,7 @@ class EventStreamSuite extends munit.FunSuite:
     body.end()
     assertEquals(ended.value.map(_.isSuccess), Some(true))
 
-  test("what comes while others are passed on travels together, and no more is asked for than is to be held"):
+  test("lines that arrive while others are passed on form a batch, and demand stays within the limit"):
     val body = Body()
     var taken = Vector.empty[(Vector[String], Promise[Unit])]
     val ended = stream(body, maxBatch = 3).foreach: events =>
@@ -53,7 +53,7 @@ class EventStreamSuite extends munit.FunSuite:
       passed.future
     body.send("1\n")
     for text <- Vector("2\n", "3\n", "4\n") do body.send(text)
-    assertEquals(body.asked, 0L, "three wait")
+    assertEquals(body.asked, 0L, "three lines wait")
     taken.last._2.success(())
     assertEquals(taken.map(_._1), Vector(Vector("1"), Vector("2", "3", "4")))
     assertEquals(body.asked, 1L)
@@ -66,7 +66,7 @@ class EventStreamSuite extends munit.FunSuite:
     assertEquals(taken.last._1, Vector("5"))
     assert(ended.isCompleted)
 
-  test("a large chunk is read by other threads, in its order and before the end"):
+  test("a large chunk is read by other threads, in order and before the end"):
     val held = scala.collection.mutable.Queue.empty[Runnable]
     given ExecutionContext = new ExecutionContext:
       def execute(work: Runnable): Unit = held += work
@@ -83,7 +83,7 @@ class EventStreamSuite extends munit.FunSuite:
     assertEquals(taken.size, 5000)
     assert(ended.isCompleted)
 
-  test("it fails where no other thread takes a large chunk"):
+  test("the stream fails if no other thread takes a large chunk"):
     given ExecutionContext = new ExecutionContext:
       def execute(work: Runnable): Unit = throw java.util.concurrent.RejectedExecutionException("closed")
       def reportFailure(cause: Throwable): Unit = ()
@@ -93,7 +93,7 @@ class EventStreamSuite extends munit.FunSuite:
     assertEquals(ended.value.flatMap(_.failed.toOption).map(_.getMessage), Some("closed"))
     assert(body.cancelled)
 
-  test("it fails with a line that is too long, what cannot be read, its connection, and who takes it"):
+  test("the stream fails with an overlong or unreadable line, its connection or its consumer"):
     def failing(
         run: (Body, Future[Unit]) => Unit,
         take: Vector[PackEvent] => Future[Unit] = _ => Future.unit
@@ -120,7 +120,7 @@ class EventStreamSuite extends munit.FunSuite:
     val refusing = (_: Vector[PackEvent]) => Future.failed(RuntimeException("no"))
     assertEquals(failing((body, _) => body.send("a\n"), refusing), (Some("no"), true))
 
-  test("a reader that hangs up is told no more, and the other end hears of it"):
+  test("a cancelled reader receives no more, and the connection is cancelled"):
     for early <- Vector(true, false) do
       val body = Body()
       val events = stream(body)
@@ -130,7 +130,7 @@ class EventStreamSuite extends munit.FunSuite:
       assert(body.cancelled)
       assertEquals(ended.value.flatMap(_.failed.toOption), Some(EventStream.Cancelled))
 
-  test("a cancelled stream that has ended stays so"):
+  test("cancelling a stream that has ended changes nothing"):
     val body = Body()
     val events = stream(body)
     val ended = events.foreach(_ => Future.unit)

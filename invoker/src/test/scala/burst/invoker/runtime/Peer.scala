@@ -7,7 +7,7 @@ import java.util.zip.CRC32C
 import scala.concurrent.{Future, Promise}
 import scala.util.Try
 
-/** A runtime whose every byte a test chooses. */
+/** A runtime whose every byte the test chooses. */
 private[runtime] final class Peer extends AutoCloseable:
   private val server = ServerSocket(0, 50, InetAddress.getLoopbackAddress)
   server.setSoTimeout(RuntimeConnectionsSuite.Patience.toMillis.toInt)
@@ -16,7 +16,7 @@ private[runtime] final class Peer extends AutoCloseable:
   override def close(): Unit = server.close()
 
 private[runtime] object Peer:
-  /** Work that blocks has a thread of its own. */
+  /** Runs blocking work on a thread of its own. */
   def inBackground[A](work: => A): Future[A] =
     val done = Promise[A]()
     val worker: Runnable = () =>
@@ -50,7 +50,7 @@ private[runtime] object Peer:
         _.toLowerCase
       ).collectFirst { case s"content-length: $n" => n.toInt }.getOrElse(0)
 
-    /** A whole request: its path, and its body's length and checksum. */
+    /** Reads a whole request: returns its path, and its body's length and checksum. */
     def request(): (String, Int, Long) =
       val asked = head()
       val bytes = in.readNBytes(length(asked))
@@ -63,12 +63,12 @@ private[runtime] object Peer:
         s"HTTP/1.1 200 OK\r\n${headers.map(_ + "\r\n").mkString}Content-Length: ${body.length}\r\n\r\n$body"
       )
 
-    /** For as long as the other side takes it: until it hangs up. */
+    /** Writes until the other side hangs up. */
     def writeOn(text: String): Unit =
       try while true do write(text)
       catch case _: IOException => ()
 
-    /** How many bytes still come until the other side closes the connection, in whatever way. */
+    /** Returns how many bytes still arrive until the other side closes the connection, by whatever means. */
     def untilClosed(): Long =
       val buffer = new Array[Byte](64 * 1024)
       def more(): Int =

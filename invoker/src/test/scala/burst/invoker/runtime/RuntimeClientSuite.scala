@@ -14,8 +14,8 @@ class RuntimeClientSuite extends munit.FunSuite:
   private val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
-  test("a runtime that does not answer is not waited for beyond the lease it was to be told of"):
-    // The kernel takes the connection, and nobody reads from it.
+  test("renewing a lease waits for a silent runtime no longer than the lease"):
+    // The kernel accepts the connection, and nothing reads from it.
     val silent = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
     try
       val client =
@@ -26,7 +26,7 @@ class RuntimeClientSuite extends munit.FunSuite:
         assertEquals(answer.left.map(_.kind), Left(FailureKind.PackLost))
     finally silent.close()
 
-  test("an answer that nothing is expected in, and that does not end, holds no connection"):
+  test("an ignored response that does not end holds no connection"):
     val peer = Peer()
     try
       val client =
@@ -38,7 +38,7 @@ class RuntimeClientSuite extends munit.FunSuite:
       connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
       assertEquals(Await.result(renewed, 60.seconds), Right(()))
       assertEquals(connection.untilClosed(), 0L)
-      // One that does leaves it for the next.
+      // A response that ends leaves its connection for the next request.
       val again = client.renew(address, FlareId.random(), 60.seconds)
       val next = peer.accept()
       next.request()
@@ -50,7 +50,7 @@ class RuntimeClientSuite extends munit.FunSuite:
       assertEquals(Await.result(last, 60.seconds), Right(()))
     finally peer.close()
 
-  test("both say which versions they speak, and one of another release is refused with a sentence"):
+  test("both sides send their versions, and a runtime of another release is refused with an explanation"):
     val asked = AtomicReference("")
     val taken = AtomicReference(Option.empty[String])
     val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress, 0), 0)
@@ -71,7 +71,7 @@ class RuntimeClientSuite extends munit.FunSuite:
         taken.set(version)
         Await.result(client.renew(address, FlareId.random(), 60.seconds), 60.seconds).left.map(_.message)
       assertEquals(renewed(Some(s"${Protocol.Runtimes.newest}")), Right(()))
-      assertEquals(renewed(None), Right(()), "it is of before there were versions")
+      assertEquals(renewed(None), Right(()), "a runtime from before versions existed")
       assertEquals(asked.get, Protocol.Runtimes.range)
       for (version, named) <- Vector("900" -> "version 900", "x" -> "none that is a number") do
         val told = renewed(Some(version)).swap.getOrElse("")

@@ -12,11 +12,11 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Await, Future, Promise}
 import scala.util.Success
 
-/** What a connection is used for again, and what ends it. */
+/** When a connection is reused, and what closes it. */
 class RuntimeConnectionsSuite extends WithPeer:
   import RuntimeConnectionsSuite.*
 
-  both("a connection is used again after a whole answer, and two at once have two"): (connections, peer) =>
+  both("a connection is reused after a complete response, but not by two at once"): (connections, peer) =>
     val first = ask(connections, peer.port, "/1")
     val connection = peer.accept()
     assertEquals(connection.path(), "/1")
@@ -30,14 +30,14 @@ class RuntimeConnectionsSuite extends WithPeer:
     other.answer("three")
     connection.write(chunked("two"))
     assertEquals((text(second), text(third)), ("two", "three"))
-    // The one that was used last.
+    // The connection that was used last.
     for (again, path) <- Vector(connection -> "/4", connection -> "/5") do
       val answer = ask(connections, peer.port, path)
       assertEquals(again.path(), path)
       again.answer(path)
       assertEquals(text(answer), path)
 
-  both("each answer goes to who asked, whoever asks at once"): (connections, peer) =>
+  both("each response goes to its own request, however many run at once"): (connections, peer) =>
     val serving = Peer.inBackground:
       while true do
         val connection = peer.accept()
@@ -50,7 +50,7 @@ class RuntimeConnectionsSuite extends WithPeer:
     asking.foreach(Await.result(_, Patience))
     assert(!serving.isCompleted)
 
-  both("one that the runtime has closed is not used again"): (connections, peer) =>
+  both("a connection that the runtime has closed is not reused"): (connections, peer) =>
     val connection = used(connections, peer)
     connection.endOutput()
     assertEquals(connection.untilClosed(), 0L)
@@ -60,7 +60,7 @@ class RuntimeConnectionsSuite extends WithPeer:
     other.answer("two")
     assertEquals(text(second), "two")
 
-  both("one that the runtime closes as it is used fails, and nobody waits"): (connections, peer) =>
+  both("a request whose connection the runtime closes fails, and none hangs"): (connections, peer) =>
     val connection = used(connections, peer)
     val second = ask(connections, peer.port, "/2")
     connection.path()
@@ -80,7 +80,7 @@ class RuntimeConnectionsSuite extends WithPeer:
           case other => other.fold("")(_.fold(_.getClass.getSimpleName, _ => ""))
     assert(outcomes.contains("once"), outcomes.toSet)
 
-  both("an answer cut short is an error, in whatever way it gives its length"): (connections, peer) =>
+  both("a truncated response is an error, however its length is given"): (connections, peer) =>
     for
       head <- Vector("Content-Length: 6\r\n\r\nhal", "Transfer-Encoding: chunked\r\n\r\n3\r\nhal\r\n")
       early <- Vector(true, false)
@@ -98,7 +98,7 @@ class RuntimeConnectionsSuite extends WithPeer:
         connection.close()
         assert(Await.ready(body.all, Patience).value.exists(_.isFailure))
 
-  both("an answer without a length ends with its connection, unless that breaks"): (connections, peer) =>
+  both("a response without a length ends when its connection is closed"): (connections, peer) =>
     val answer = ask(connections, peer.port, "/")
     val connection = peer.accept()
     connection.path()
@@ -106,7 +106,7 @@ class RuntimeConnectionsSuite extends WithPeer:
     connection.close()
     assertEquals(text(answer), "all of it")
 
-  both("'Connection: close' is honoured, and what HTTP/1.0 means by nothing"): (connections, peer) =>
+  both("'Connection: close' is honoured, and implied by HTTP/1.0"): (connections, peer) =>
     for answered <- Vector(
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\none",
         "HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\none"
@@ -119,7 +119,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       assertEquals(text(answer), "one")
       assertEquals(connection.untilClosed(), 0L)
 
-  both("what nobody has asked for ends an idle connection, be it a part of an answer"): (connections, peer) =>
+  both("unrequested bytes end an idle connection, even part of a response"): (connections, peer) =>
     for unasked <- Vector(s"${whole("unasked")}", "HTTP/1.1 200 OK\r\nX-", "\r\n", "?") do
       val connection = used(connections, peer)
       connection.write(unasked)
@@ -130,7 +130,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       other.answer("asked", "Connection: close")
       assertEquals(text(next), "asked")
 
-  both("so does what follows an answer, which is whole all the same"): (connections, peer) =>
+  both("bytes after a response end the connection, and the response is complete"): (connections, peer) =>
     for more <- Vector(whole("unasked"), "HTTP/1.1 200 OK\r\n", "HTTP/1", "\r\n", "?") do
       val first = ask(connections, peer.port, "/1")
       val connection = peer.accept()
@@ -139,7 +139,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       assertEquals(text(first), "one")
       assertEquals(connection.untilClosed(), 0L, more)
 
-  both("an answer before the answer is refused: its end is not the answer's"): (connections, peer) =>
+  both("an interim response is refused, as its end is not that of the response"): (connections, peer) =>
     for status <- Vector("100 Continue", "102 Processing", "101 Switching Protocols") do
       val answer = ask(connections, peer.port, "/1")
       val connection = peer.accept()
@@ -148,7 +148,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       assert(failed(answer).isInstanceOf[BrokenStream])
       assertEquals(connection.untilClosed(), 0L)
 
-  both("what is not HTTP fails, as do a head, a line and a trailer without an end"): (connections, peer) =>
+  both("invalid HTTP fails, as do a head, a line and a trailer without an end"): (connections, peer) =>
     val chunks = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     val broken = Vector(
       "SSH-2.0-OpenSSH_9.6\r\n" -> "",
@@ -173,7 +173,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       connection.untilClosed()
       Await.ready(writing, Patience)
 
-  both("no answer in time ends the connection"): (connections, peer) =>
+  both("a request without a response in time fails and ends its connection"): (connections, peer) =>
     val answer = ask(connections, peer.port, "/", within = Some(10.seconds))
     val connection = peer.accept()
     connection.path()
@@ -181,8 +181,8 @@ class RuntimeConnectionsSuite extends WithPeer:
     assert(failed(answer).isInstanceOf[HttpTimeoutException])
     assertEquals(connection.untilClosed(), 0L)
 
-  both("a peer that has answered in time has all the time for the rest"): (connections, peer) =>
-    // Also on a busy machine.
+  both("a peer that begins its response in time may take any time for the rest"): (connections, peer) =>
+    // Long enough for a busy machine, too.
     val time = Some(15.seconds)
     val answer = ask(connections, peer.port, "/", within = time)
     val connection = peer.accept()
@@ -190,21 +190,21 @@ class RuntimeConnectionsSuite extends WithPeer:
     connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
     val body = read(Await.result(answer, Patience))
     Await.result(body.first, Patience)
-    // The timer of this one begins after the first's.
+    // The timer of this request begins after the first one's.
     val later = ask(connections, peer.port, "/", within = time)
     assert(failed(later).isInstanceOf[HttpTimeoutException])
     connection.write("b")
     assertEquals(Await.result(body.all, Patience), ByteString("ab"))
 
-  test("a runtime that nobody is behind is told from one that may have been reached"):
+  test("a runtime that nothing listens for is told apart from one that may have been reached"):
     val gone = Peer()
     gone.close()
     val connections = RuntimeConnections(Patience)
     try assert(failed(ask(connections, gone.port, "/")).isInstanceOf[ConnectException])
     finally connections.close()
 
-  test("to close it ends its thread and what is under way, and nothing is sent any more"):
-    // Many times: when the thread is told, it may be anywhere.
+  test("closing ends the thread and pending requests, and later ones are not sent"):
+    // Repeated, as the close may reach the thread at any point.
     for _ <- 1 to 50 do
       val connections = RuntimeConnections(Patience)
       val peer = Peer()
@@ -229,7 +229,7 @@ class RuntimeConnectionsSuite extends WithPeer:
       peer.close()
 
 private[runtime] object RuntimeConnectionsSuite:
-  /** Longer than anything takes that does not hang. */
+  /** Longer than anything takes unless it hangs. */
   val Patience: FiniteDuration = 60.seconds
 
   def ask(
@@ -252,7 +252,7 @@ private[runtime] object RuntimeConnectionsSuite:
     val pieces = body.map(letter => s"1\r\n$letter\r\n").mkString
     s"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${pieces}0\r\n\r\n"
 
-  /** A connection that has been used once, and is free. */
+  /** A connection that has been used once and is free. */
   def used(connections: RuntimeConnections, peer: Peer): Peer.Connection =
     val answer = ask(connections, peer.port, "/1")
     val connection = peer.accept()
@@ -266,7 +266,7 @@ private[runtime] object RuntimeConnectionsSuite:
     answer.body.subscribe(body)
     body
 
-  /** Takes all there is, piece by piece. */
+  /** Takes the whole body, piece by piece. */
   final class Body extends Subscriber[ByteString]:
     private val begun = Promise[ByteString]()
     private val ended = Promise[ByteString]()

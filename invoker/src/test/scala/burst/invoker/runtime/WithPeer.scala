@@ -2,7 +2,7 @@ package burst.invoker.runtime
 
 import scala.concurrent.duration.DurationInt
 
-/** Connections, and a peer that a test writes by hand: both end with it. */
+/** Provides connections and a scripted peer; both are closed with the test. */
 private[runtime] trait WithPeer extends munit.FunSuite:
   override def munitTimeout = 3.minutes
 

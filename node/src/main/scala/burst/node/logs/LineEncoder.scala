@@ -8,12 +8,12 @@ import io.circe.syntax.*
 import java.nio.charset.StandardCharsets.UTF_8
 import scala.jdk.CollectionConverters.*
 
-/** Writes a line of the log by a pattern; or, where its `format` is `json`, as an object: `time`, `level`,
-  * `logger`, `message`, `thread`, the ids of what it is about ([[LogIds]]), and `exception` with its stack.
-  * Logback's own encoder for JSON has the ids in a list of objects, by which no tool searches.
+/** Writes a line of the log by a pattern; or, if its `format` is `json`, as an object: `time`, `level`,
+  * `logger`, `message`, `thread`, the ids it refers to ([[LogIds]]), and `exception` with its stack.
+  * Logback's own JSON encoder puts the ids into a list of objects, which no tool can search.
   *
-  * What is logged may have been said by anybody: as text a line that has more than one goes on indented, so
-  * that it cannot be taken for another, and no control character reaches a terminal.
+  * What is logged may come from anybody: as text, a message of several lines is continued indented, so that
+  * none can be taken for another entry, and no control character reaches a terminal.
   */
 final class LineEncoder extends PatternLayoutEncoder:
   import LineEncoder.*
@@ -21,7 +21,7 @@ final class LineEncoder extends PatternLayoutEncoder:
   private var isJson = false
   private val thrown = ThrowableProxyConverter()
 
-  /** `text` or `json`, as logback.xml has it. */
+  /** `text` or `json`, as set in logback.xml. */
   def setFormat(format: String): Unit = isJson = format == "json"
 
   override def start(): Unit =
@@ -34,7 +34,7 @@ final class LineEncoder extends PatternLayoutEncoder:
     if isJson then json(event) else plain(super.encode(event))
 
   private def plain(lines: Array[Byte]): Array[Byte] =
-    // What is not ASCII may be a control character, too: its bytes are negative.
+    // Bytes that are not ASCII may be part of a control character as well: they are negative.
     val isPlain = !lines.iterator.take(lines.length - 1).exists(byte => byte < ' ' || byte == Delete)
     if isPlain then lines
     else

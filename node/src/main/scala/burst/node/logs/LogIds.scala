@@ -3,8 +3,8 @@ package burst.node.logs
 import burst.protocol.{FlareId, Origin}
 import org.slf4j.spi.LoggingEventBuilder
 
-/** What a line of the log is about, by names of its own: a reader of JSON finds all lines about a flare, or a
-  * request, by these, whichever process wrote them.
+/** Adds the ids that a log line refers to as separate keys: a reader of the JSON finds all lines of a flare,
+  * or a request, by these, whichever process wrote them.
   */
 object LogIds:
   private val Flare = "flare"

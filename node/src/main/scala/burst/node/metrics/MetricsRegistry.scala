@@ -5,10 +5,10 @@ import io.prometheus.metrics.expositionformats.PrometheusTextFormatWriter
 import io.prometheus.metrics.model.registry.PrometheusRegistry
 import java.io.ByteArrayOutputStream
 
-/** The metrics of a process, as Prometheus reads them. Each name is taken once.
+/** The metrics of a process, in Prometheus' format. Each name can be used once.
   *
-  * Code that counts often keeps what `labelValues` gave for its labels: then a count is an addition, without
-  * a lock.
+  * Code that counts often keeps the result of `labelValues` for its labels: then counting is an addition,
+  * without a lock.
   */
 final class MetricsRegistry:
   private val registry = PrometheusRegistry()
@@ -21,44 +21,44 @@ final class MetricsRegistry:
   def gauge(name: String, help: String, labels: String*): Gauge =
     Gauge.builder().name(name).help(help).labelNames(labels*).withoutExemplars().register(registry)
 
-  /** A gauge that is read when somebody asks: `read` tells each value with its labels. */
+  /** A gauge that is read on each scrape: `read` reports each value with its labels. */
   def readGauge(name: String, help: String, labels: String*)(
       read: GaugeWithCallback.Callback => Unit
   ): Unit =
     val gauge = GaugeWithCallback.builder().name(name).help(help).labelNames(labels*)
     val _ = gauge.callback(read(_)).register(registry)
 
-  /** The same of what only grows, shown as `NAME_total`. */
+  /** The same for values that only grow, shown as `NAME_total`. */
   def readCounter(name: String, help: String, labels: String*)(
       read: CounterWithCallback.Callback => Unit
   ): Unit =
     val counter = CounterWithCallback.builder().name(name).help(help).labelNames(labels*)
     val _ = counter.callback(read(_)).register(registry)
 
-  /** In buckets up to each of the bounds. */
+  /** Counts values in buckets up to each of the bounds. */
   def histogram(name: String, help: String, bounds: Seq[Double], labels: String*): Histogram =
     Histogram
       .builder()
       .name(name)
       .help(help)
       .labelNames(labels*)
-      // The other kind is for a protocol that we do not speak, and costs with each count.
+      // The other kind is for a protocol that we do not speak, and costs time with each count.
       .classicOnly()
       .classicUpperBounds(bounds*)
       .withoutExemplars()
       .register(registry)
 
-  /** All of them, as they are now. */
+  /** The text of all metrics, with their current values. */
   def text(): Array[Byte] =
     val out = ByteArrayOutputStream()
     writer.write(out, registry.scrape())
     out.toByteArray
 
 object MetricsRegistry:
-  /** What `text` is. */
+  /** The content type of `text`. */
   val ContentType: String = PrometheusTextFormatWriter.CONTENT_TYPE
 
-  /** With those of the JVM and of the process. */
+  /** A registry with the metrics of the JVM and of the process. */
   def ofProcess(): MetricsRegistry =
     val made = MetricsRegistry()
     JvmMetrics.register(made)

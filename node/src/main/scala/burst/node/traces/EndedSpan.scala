@@ -5,12 +5,13 @@ import io.circe.syntax.*
 import io.opentelemetry.api.common.Attributes
 import io.opentelemetry.api.trace.SpanKind
 
-/** A part of a trace that is over. One that ends before it began, as clocks may have it, has taken no time.
+/** A part of a trace that is over. One that ends before it began, as clocks can make it seem, has taken no
+  * time.
   *
   * @param parent
   *   the span of the same trace that this is a part of
   * @param error
-  *   by which kind of failure it ended, if it did not end well
+  *   the kind of failure that it ended with, if any
   */
 final case class EndedSpan(
     context: TraceContext,
@@ -24,6 +25,6 @@ final case class EndedSpan(
 )
 
 object EndedSpan:
-  /** A failure as spans tell it. Its message is the user's: it may have anything in it. */
+  /** A failure as shown in spans. Its message is the user's, and may contain anything: it is left out. */
   def error(failure: Failure): String = error(failure.kind)
   def error(kind: FailureKind): String = kind.asJson.asString.getOrElse("")

@@ -10,10 +10,10 @@ import java.util.List as JavaList
 import java.util.concurrent.TimeUnit.MICROSECONDS
 import scala.annotation.nowarn
 
-/** A span as OpenTelemetry's exporters take it. Their tracers would make another of it, from parts that are
-  * here already, at several times the cost.
+/** A span in the form that OpenTelemetry's exporters accept. Their tracers would build it again from the same
+  * parts, at several times the cost.
   */
-@nowarn("cat=deprecation") // The interfaces have a method that they advise against.
+@nowarn("cat=deprecation") // The interfaces have a deprecated method.
 private[traces] final class ExportedSpan(span: EndedSpan, service: Resource) extends ReadableSpan, SpanData:
   import ExportedSpan.*
 

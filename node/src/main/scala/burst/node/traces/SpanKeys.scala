@@ -3,7 +3,7 @@ package burst.node.traces
 import io.opentelemetry.api.common.AttributeKey
 import io.opentelemetry.api.common.AttributeKey.{longKey, stringKey}
 
-/** What spans tell, by these names: who and how many, and nothing that a user has put in or got out. */
+/** The keys of what spans contain: names and numbers, but none of a user's inputs or outputs. */
 object SpanKeys:
   val Flare: AttributeKey[String] = stringKey("burst.flare")
   val Transaction: AttributeKey[String] = stringKey("burst.transaction")
@@ -23,10 +23,10 @@ object SpanKeys:
   val Start: AttributeKey[String] = stringKey("burst.start")
   val Worker: AttributeKey[java.lang.Long] = longKey("burst.worker")
 
-  /** Spans that a pack had beyond those that are told. */
+  /** How many spans of a pack were left out, beyond those reported. */
   val LeftOut: AttributeKey[java.lang.Long] = longKey("burst.left_out")
 
-  // As OpenTelemetry's conventions have them.
+  // Named by OpenTelemetry's conventions.
   val ErrorType: AttributeKey[String] = stringKey("error.type")
   val Method: AttributeKey[String] = stringKey("http.request.method")
   val Route: AttributeKey[String] = stringKey("http.route")

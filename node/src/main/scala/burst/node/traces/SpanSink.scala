@@ -6,19 +6,19 @@ import io.opentelemetry.sdk.trace.{IdGenerator, SpanProcessor}
 
 /** Where the spans of one service go. Nobody waits for that, and it never fails.
   *
-  * Spans are told when they are over, and have their ids from whoever began them: what a flare's trace is
-  * must outlive the process that began it.
+  * Spans are reported when they are over, and get their ids from whoever began them: a flare's trace must
+  * outlive the process that began it.
   */
 trait SpanSink:
-  /** Whether anybody wants to know. */
+  /** Whether anybody receives the spans. */
   def isOn: Boolean
 
-  /** The context of a new span: in the trace of `parent`, which says whether that is sampled, or in one of
-    * its own. Nothing where traces are off.
+  /** Returns the context of a new span: in the trace of `parent`, which decides whether it is sampled, or in
+    * a new trace. Nothing if traces are off.
     */
   def begin(parent: Option[TraceContext]): Option[TraceContext]
 
-  /** Only what is sampled goes anywhere. */
+  /** Reports a span; only a sampled one goes anywhere. */
   def ended(span: EndedSpan): Unit
 
 object SpanSink:
@@ -30,13 +30,11 @@ object SpanSink:
 
   private val random = IdGenerator.random()
 
-  /** A span's id. */
   def newSpanId(): String = random.generateSpanId()
 
-  /** A trace's id. */
   private[traces] def newTraceId(): String = random.generateTraceId()
 
-/** Into the queue that goes to the collector.
+/** Puts spans into the queue to the collector.
   *
   * @param samples
   *   whether a trace that begins here is sampled, by its id

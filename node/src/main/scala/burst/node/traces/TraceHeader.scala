@@ -8,12 +8,12 @@ import io.opentelemetry.context.propagation.TextMapGetter
 import java.lang.Iterable as JavaIterable
 import java.util.List as JavaList
 
-/** Where a client is in a trace of its own, as its request says. */
+/** A client's position in a trace of its own, as given in its request. */
 object TraceHeader:
-  /** The header, and the variable, that tells it. */
+  /** The name of the header, and of the variable, that contains it. */
   val Name = "traceparent"
 
-  /** Nothing where it is not as W3C's Trace Context has it. */
+  /** Nothing if it does not conform to W3C's Trace Context. */
   def read(value: String): Option[TraceContext] =
     val context = W3CTraceContextPropagator.getInstance().extract(Context.root(), value, Getter)
     val found = Span.fromContext(context).getSpanContext

@@ -16,22 +16,22 @@ import java.util.concurrent.atomic.AtomicLong
 import java.util.logging.{Level, Logger}
 import java.util.{List as JavaList, UUID}
 
-/** The traces of a process: what its services tell goes to a collector, from one queue. What finds the queue
-  * full, or the collector away, is dropped.
+/** The traces of a process: the spans of its services go to a collector, from one queue. Spans are dropped if
+  * the queue is full, or the collector cannot be reached.
   */
 trait Traces:
-  /** The spans of a service, of which `instance` is one. */
+  /** The sink for the spans of `instance`, one instance of a service. */
   def of(service: TracedService, instance: String): SpanSink
 
-  /** Sends what there is, for a moment, and ends. Blocks. */
+  /** Sends what is queued, for a moment, and ends. Blocks. */
   def close(): Unit
 
-/** Whose spans they are, by `service.name`. */
+/** The service that spans belong to, by `service.name`. */
 enum TracedService(val name: String):
   case Controller extends TracedService("burst-controller")
   case Invoker extends TracedService("burst-invoker")
 
-  /** A runtime reaches nobody but its invoker, which tells its spans. */
+  /** A runtime reaches nobody but its invoker, which reports its spans. */
   case Runtime extends TracedService("burst-runtime")
 
 object Traces:
@@ -39,10 +39,10 @@ object Traces:
     def of(service: TracedService, instance: String): SpanSink = SpanSink.Off
     def close(): Unit = ()
 
-  /** As configured. Throws `SetupException` for what cannot be used. */
+  /** Traces as configured. Throws `SetupException` for settings that cannot be used. */
   def from(config: Config, metrics: MetricsRegistry): Traces =
     TracesSettings.from(config).fold(Off): settings =>
-      // What fails is told once by WatchedExporter, and not on the terminal.
+      // Failures are logged once by WatchedExporter, and not on the terminal.
       SdkLog.setLevel(Level.OFF)
       val sending = OtlpHttpSpanExporter
         .builder()
@@ -51,7 +51,7 @@ object Traces:
       settings.headers.foreach((name, value) => sending.addHeader(name, value))
       over(sending.build(), settings, metrics)
 
-  /** With an exporter of one's own. */
+  /** Traces with the caller's exporter. */
   private[burst] def over(
       exporter: SpanExporter,
       settings: TracesSettings,
@@ -65,12 +65,12 @@ object Traces:
       read.call(watched.failed.get.toDouble, "failed")
     traces
 
-  /** An id for a service that has none of its own. */
+  /** Generates an id for a service that has none of its own. */
   def newInstance(): String = UUID.randomUUID.toString
 
   private val ExportTimeout = Duration.ofSeconds(5)
 
-  // Held, as its level goes with it.
+  // Referenced here, since its level is lost with the logger.
   private val SdkLog = Logger.getLogger("io.opentelemetry")
 
 private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) extends Traces:
@@ -105,7 +105,7 @@ private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) 
     val _ = processor.shutdown().join(LastWords.toMillis, MILLISECONDS)
 
 private object SdkTraces:
-  /** Spans that are sent together at most. */
+  /** Maximum spans per export. */
   private val MostAtOnce = 2048
 
   /** How long a span waits for others at most. */

@@ -6,7 +6,7 @@ import java.net.{URI, URLDecoder}
 import java.nio.charset.StandardCharsets.UTF_8
 import scala.util.Try
 
-/** `burst.traces`; what each key means stands in `reference.conf`. `headers` may be credentials. */
+/** `burst.traces`; `reference.conf` explains each key. `headers` may be credentials. */
 final case class TracesSettings(
     endpoint: URI,
     headers: Vector[(String, String)],
@@ -18,7 +18,7 @@ final case class TracesSettings(
 object TracesSettings:
   private val MostQueued = 1_000_000
 
-  /** Nothing where traces are off. Throws `SetupException` for what cannot be used. */
+  /** Nothing if traces are off. Throws `SetupException` for settings that cannot be used. */
   def from(root: Config): Option[TracesSettings] =
     val config = root.getConfig("burst.traces")
     Option(config.getString("endpoint").trim).filter(_.nonEmpty).map: endpoint =>
@@ -30,7 +30,7 @@ object TracesSettings:
         throw SetupException(s"burst.traces.queue is $queue: give a number from 1 to $MostQueued.")
       TracesSettings(address(endpoint), headers(config.getString("headers")), ratio, queue)
 
-  /** As OTEL_EXPORTER_OTLP_ENDPOINT is understood. */
+  /** Interpreted like OTEL_EXPORTER_OTLP_ENDPOINT. */
   private def address(endpoint: String): URI =
     Try(URI(s"${endpoint.stripSuffix("/")}/v1/traces")).toOption
       .filter(uri => Set("http", "https")(uri.getScheme) && uri.getHost != null)
@@ -38,7 +38,7 @@ object TracesSettings:
         s"burst.traces.endpoint is '$endpoint': give a collector's address, as in http://localhost:4318."
       ))
 
-  /** As OTEL_EXPORTER_OTLP_HEADERS is written. */
+  /** Written like OTEL_EXPORTER_OTLP_HEADERS. */
   private def headers(text: String): Vector[(String, String)] =
     text.split(',').toVector.map(_.trim).filter(_.nonEmpty).map:
       case s"$name=$value" if name.trim.nonEmpty =>

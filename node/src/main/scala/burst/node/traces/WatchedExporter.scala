@@ -7,7 +7,7 @@ import java.util.Collection as JavaCollection
 import java.util.concurrent.atomic.{AtomicBoolean, AtomicLong}
 import org.slf4j.LoggerFactory
 
-/** Counts what has arrived at the collector and what has not, and says so once when that changes. */
+/** Counts what has arrived at the collector and what has not, and logs once when that changes. */
 private[traces] final class WatchedExporter(to: SpanExporter, endpoint: String) extends SpanExporter:
   import WatchedExporter.log
 

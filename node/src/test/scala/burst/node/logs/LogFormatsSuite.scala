@@ -10,7 +10,7 @@ import java.nio.file.{Files, Path}
 import org.slf4j.Logger
 import scala.jdk.CollectionConverters.*
 
-/** What a node's own logback.xml makes of a line about a flare. */
+/** How a node's own logback.xml formats a line about a flare. */
 class LogFormatsSuite extends munit.FunSuite:
   private val id = FlareId.parse("0123456789abcdef0123456789abcdef").get
   private val origin = Origin("request1", Some(TraceContext.of("4b" * 16, "1" * 16, sampled = true)))
@@ -28,7 +28,7 @@ class LogFormatsSuite extends munit.FunSuite:
     context.stop()
     Files.readAllLines(directory.resolve("burst.log")).asScala.toVector
 
-  test("as text a line ends with the ids of what it is about"):
+  test("a text line ends with the ids of its subject"):
     val lines = logged("text"): log =>
       log.atInfo().of(id, Some(origin)).log("pack {} has gone", 3)
       log.info("nothing of the kind")
@@ -40,7 +40,7 @@ class LogFormatsSuite extends munit.FunSuite:
     )
     assert(lines(1).endsWith(" - nothing of the kind"), lines(1))
 
-  test("what somebody says is never a line of its own, and moves no terminal's cursor"):
+  test("logged text never forms a line of its own, and moves no terminal's cursor"):
     val forged = "gone\n2026-01-01T00:00:00.000Z ERROR b.node.Other - no\r\u2028no\u001b[2J"
     val lines = logged("text"): log =>
       log.info("pack {}", forged)
@@ -52,13 +52,13 @@ class LogFormatsSuite extends munit.FunSuite:
     assert(rest.forall(line => line.startsWith("  ") || line.startsWith("\t")), rest.mkString("\n"))
     assert(!lines.exists(_.exists(c => c.isControl && c != '\t')), lines.mkString("\n"))
 
-  test("nor does a single character that is a control or ends a line where one reads it"):
+  test("a single control character or other line end cannot do so either"):
     for (forged, shown) <- List("\u009b2J" -> "?2J", "a\u0085b" -> "a", "a\u2028b" -> "a", "é✓" -> "é✓") do
       val lines = logged("text")(_.info("{}", forged))
       assert(lines(0).endsWith(s" - $shown"), lines.mkString("\n"))
       assert(lines.drop(1).forall(_ == "  b"), lines.mkString("\n"))
 
-  test("as JSON a line is an object"):
+  test("a JSON line is an object"):
     val lines = logged("json"): log =>
       log.atInfo().of(id, Some(origin)).setCause(RuntimeException("so")).log("a \"pack\"\nhas gone")
     val line = parse(lines(0)).fold(throw _, identity).hcursor

@@ -7,7 +7,7 @@ class MetricsRegistrySuite extends FunSuite:
   private def lines(registry: MetricsRegistry): Vector[String] =
     String(registry.text(), "UTF-8").linesIterator.toVector
 
-  test("what is counted, set, read and timed is shown, and values are no more than values"):
+  test("counted, set, read and timed values are shown, and label values are escaped"):
     val registry = MetricsRegistry()
     registry.counter("calls", "Calls.", "by").labelValues("a\"b\n}c 1").inc()
     registry.gauge("depth", "Depth.").set(2)
@@ -25,7 +25,7 @@ class MetricsRegistrySuite extends FunSuite:
       )
     do assert(shown.contains(line), s"$line is not in\n${shown.mkString("\n")}")
 
-  test("a process tells of its heap, its threads and its files, and not which JVM it has"):
+  test("a process exports its heap, threads and files, but not which JVM it runs on"):
     val shown = lines(MetricsRegistry.ofProcess())
     def value(name: String): Double = shown
       .collectFirst { case s"$of $value" if of == name => value.toDouble }

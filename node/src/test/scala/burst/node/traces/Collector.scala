@@ -8,7 +8,7 @@ import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 import java.util.zip.GZIPInputStream
 import scala.jdk.CollectionConverters.*
 
-/** Takes traces by OTLP, as a collector does. */
+/** Receives traces by OTLP, as a collector does. */
 final class Collector(status: Int = 200):
   private val arrived = LinkedBlockingQueue[ExportTraceServiceRequest]()
   private val credentials = LinkedBlockingQueue[String]()
@@ -29,7 +29,7 @@ final class Collector(status: Int = 200):
 
   val endpoint: String = s"http://127.0.0.1:${server.getAddress.getPort}"
 
-  /** The next that are sent together. */
+  /** The next batch of spans that is sent. */
   def next(): Vector[ResourceSpans] =
     val request = arrived.poll(20, TimeUnit.SECONDS)
     if request == null then throw AssertionError("no traces arrived")

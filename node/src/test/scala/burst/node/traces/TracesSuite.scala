@@ -28,7 +28,7 @@ class TracesSuite extends munit.FunSuite:
       traces.close()
       collector.close()
 
-  test("spans arrive as they were told, with the ids they had"):
+  test("spans arrive as recorded, with their ids"):
     val collector = Collector()
     withCollector(collector, "burst.traces.headers = \"x-key=a%20b\""): (traces, metrics) =>
       val sink = traces.of(TracedService.Controller, "c1")
@@ -53,7 +53,7 @@ class TracesSuite extends munit.FunSuite:
           Timestamp.ofMicros(10),
           kind = SpanKind.SERVER
         ))
-      // Not to be sampled.
+      // An unsampled span.
       sink.ended(EndedSpan(
         TraceContext.of("1" * 32, "1" * 16, sampled = false),
         None,
@@ -62,7 +62,7 @@ class TracesSuite extends munit.FunSuite:
         Timestamp.ofMicros(2)
       ))
       traces.close()
-      // They may come one after the other.
+      // They may arrive in several batches.
       var sent = collector.next()
       while sent.flatMap(Collector.spans).size < 2 do sent ++= collector.next()
       assertEquals(sent.map(Collector.service).toSet, Set("burst-controller", "burst-runtime"))
@@ -81,17 +81,17 @@ class TracesSuite extends munit.FunSuite:
       val root = spans("worker")
       assertEquals((hex(root.getSpanId), hex(root.getParentSpanId)), (request.spanId, ""))
       assertEquals(root.getKind, Span.SpanKind.SPAN_KIND_SERVER)
-      // Clocks may have it so.
+      // An end before the start, as clocks may differ.
       assertEquals((root.getStartTimeUnixNano, root.getEndTimeUnixNano), (20_000L, 20_000L))
       assertEquals(collector.key(), "a b")
-      // The collector has them before it is known here that it has.
+      // The collector has the spans before this side knows it.
       def shown = String(metrics.text(), "UTF-8")
       def isCounted = shown.contains("""burst_trace_spans_total{outcome="exported"} 2.0""")
       val deadline = 60.seconds.fromNow
       while !isCounted && deadline.hasTimeLeft() do Thread.onSpinWait()
       assert(isCounted, shown)
 
-  test("a trace goes on as its parent says, and begins as the ratio does"):
+  test("a trace continues as its parent decides, and begins as the ratio does"):
     withCollector(Collector(), "burst.traces.ratio = 0"): (traces, _) =>
       val sink = traces.of(TracedService.Controller, "c1")
       assertEquals(sink.begin(None).map(_.sampled), Some(false))
@@ -103,7 +103,7 @@ class TracesSuite extends munit.FunSuite:
     withCollector(Collector()): (traces, _) =>
       assertEquals(traces.of(TracedService.Invoker, "i").begin(None).map(_.sampled), Some(true))
 
-  test("a collector that refuses, or is away, costs nobody anything"):
+  test("a collector that refuses or does not answer causes no delay or failure"):
     for status <- Seq(400, 500) do
       val collector = Collector(status)
       withCollector(collector): (traces, metrics) =>
@@ -116,12 +116,12 @@ class TracesSuite extends munit.FunSuite:
         assert(shown.contains("""burst_trace_spans_total{outcome="exported"} 0.0"""), shown)
         assert(shown.contains("""burst_trace_spans_total{outcome="told"} 20000.0"""), shown)
 
-  test("without an endpoint there are none"):
+  test("without an endpoint there are no traces"):
     val off = Traces.from(config("burst.traces.endpoint = \"\""), MetricsRegistry())
     assert(!off.of(TracedService.Controller, "c1").isOn)
     assertEquals(off.of(TracedService.Controller, "c1").begin(None), None)
 
-  test("what cannot be used stops the start"):
+  test("invalid settings stop the start"):
     for (settings, named) <- Seq(
         "endpoint = \"localhost:4318\"" -> "endpoint",
         "endpoint = \"http://x\", ratio = 1.5" -> "ratio",
@@ -133,7 +133,7 @@ class TracesSuite extends munit.FunSuite:
       assert(problem.getMessage.contains(s"burst.traces.$named"), problem.getMessage)
       assert(!problem.getMessage.contains("secret"))
 
-  test("a client's trace context is read as W3C has it, and nothing else is"):
+  test("a client's trace context is read in W3C's format, and nothing else is"):
     val good = s"00-${"a" * 32}-${"b" * 16}-01"
     assertEquals(TraceHeader.read(good), Some(TraceContext.of("a" * 32, "b" * 16, sampled = true)))
     assertEquals(TraceHeader.read(good.dropRight(2) + "00").map(_.sampled), Some(false))

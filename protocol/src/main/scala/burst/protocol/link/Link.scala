@@ -7,7 +7,7 @@ import org.apache.pekko.actor.typed.scaladsl.adapter.*
 import org.apache.pekko.actor.{Actor, ActorSelection, Address}
 import scala.concurrent.duration.FiniteDuration
 
-/** What travels between a controller and an invoker in another process.
+/** A message between a controller and an invoker in another process.
   *
   * ==A session==
   * {{{
@@ -19,38 +19,38 @@ import scala.concurrent.duration.FiniteDuration
   *     │ ◀═ ToInvoker ═     and     ═ ToController ═▶ │  in order, complete, cut into chunks
   *     │ ── Beat(n, status, toController) ──────────▶ │
   * }}}
-  * `ToInvoker` and `ToController` go by Pekko's reliable delivery: what a broken connection swallowed is sent
-  * again. A session ends for the invoker when no beat was seen for `contact`, or it is told `Over`: it kills
-  * every pack and only then says Hello again. Unless another scheduler welcomes it before that: for one it
-  * looks as soon as it has heard nothing for a while, or is told that the scheduler `handsOver`. Its packs go
-  * on then, what they report meanwhile is kept, and the new scheduler adopts them. A session ends for the
-  * controller when no beat came for longer than that and the time a kill takes: only then is the invoker lost
-  * and its packs known to be dead. So there is never a moment at which a pack runs that the scheduler thinks
-  * dead.
+  * `ToInvoker` and `ToController` use Pekko's reliable delivery: what a broken connection lost is sent again.
+  * For the invoker a session ends when it has not seen an answer to a beat for `contact`, or receives `Over`:
+  * it kills every pack and only then says Hello again. Unless another scheduler welcomes it before that: it
+  * looks for one as soon as it has heard nothing for a while, or is notified that the scheduler `handsOver`.
+  * Its packs then go on, their reports are kept meanwhile, and the new scheduler adopts them. For the
+  * controller a session ends when no beat has arrived for longer than `contact` and the time a kill takes:
+  * only then is the invoker lost and are its packs known to be dead. So a pack never runs while the scheduler
+  * considers it dead.
   *
-  * An id is one invoker's at a time. An invoker that says Hello by the id of another that has a session is
-  * not answered while nothing is known: the next beat of that one has the newcomer `Refused`, which ends;
-  * without any the session ends as above, its packs are dead, and the newcomer is let in. Only for an invoker
-  * that has started again nobody waits: the lock on its data directory, by which it is known, says that its
-  * former process is dead.
+  * Only one invoker has an id at a time. An invoker that says Hello with the id of another that has a session
+  * gets no answer while it is unclear which is alive: if the other sends a beat, the newcomer is `Refused`,
+  * and exits; without any beat the session ends as above, its packs are dead, and the newcomer is let in.
+  * Only an invoker that has restarted is let in without waiting: it is known by its data directory, whose
+  * lock shows that its former process is dead.
   *
   * A scheduler that takes over has a higher `epoch`, counted by the database; an invoker that has seen it
-  * takes no session of a lower one. The one before may have seen beats until this one began, but not after:
-  * what no invoker has brought as long after that as a session takes to end is dead.
+  * accepts no session of a lower one. The previous scheduler may have seen beats until this one began, but
+  * not after: packs that no invoker has reported within the time after that in which a session ends are dead.
   */
 sealed trait LinkMessage
 
 /** From an invoker that has no session. `tries` counts its sessions, so that a Hello that was overtaken ends
-  * nothing. `from` is another one after a restart; `home` is the same, made once for its data directory.
+  * nothing. `from` changes with a restart; `home` does not, it is generated once for the data directory.
   *
-  * It must be understood whatever the versions of the two: it keeps its fields, and has no others that a
-  * release could change. The same holds for `Refused`, by which an invoker is answered with whom no version
-  * is common.
+  * It must be understood whatever the versions of the two are: it keeps its fields, and has no others that a
+  * release could change. The same holds for `Refused`, the answer to an invoker with which no version is
+  * common.
   *
   * @param version
   *   the oldest that the invoker speaks
   * @param newest
-  *   the newest; none of invokers that speak one only
+  *   the newest; absent from invokers that speak only one
   */
 final case class Hello(
     version: Int,
@@ -62,23 +62,23 @@ final case class Hello(
 ) extends LinkMessage:
   def versions: Versions = Versions(version, newest.getOrElse(version))
 
-  /** Whether this is of the process that has taken the other's place: a copy of a data directory is on
+  /** Whether this comes from the process that has replaced the other's: a copy of a data directory is on
     * another machine.
     */
   def follows(other: Hello): Boolean =
     home == other.home && from.path.address.host == other.from.path.address.host
 
 object Hello:
-  /** Of an invoker of this release. */
+  /** The Hello of an invoker of this release. */
   def own(id: InvokerId, tries: Long, from: ActorRef[ToLink], home: String): Hello =
     Hello(Protocol.Nodes.oldest, Some(Protocol.Nodes.newest), id, tries, from, home)
 
 /** To the invoker's end of a session, besides `ToInvoker`. */
 sealed trait ToLink extends LinkMessage
 
-/** `contact` is how long the invoker may hear nothing before it must kill its packs, `version` what is spoken
-  * in this session; none by controllers that speak one only, which is the invoker's oldest. `at` is the time
-  * of day by which this scheduler places: what it places by this session it places later.
+/** `contact` is how long the invoker may hear nothing before it must kill its packs, `version` the one used
+  * in this session; controllers that speak only one omit it and use the invoker's oldest. `at` is the time of
+  * day by this scheduler's clock: whatever it places in this session, it places later.
   */
 final case class Welcome(
     epoch: Long,
@@ -90,9 +90,9 @@ final case class Welcome(
     at: Option[Timestamp] = None
 ) extends ToLink
 
-/** `wanted` is what waits for room that the invoker's cluster does not have (`WantRoom`). `free` is whether
-  * an invoker that is leaving has nothing of the scheduler's any more (`NothingMore`); none by controllers of
-  * releases that do not say.
+/** `wanted` are the packs that wait for room that the invoker's cluster does not have (`WantRoom`). `free` is
+  * whether the scheduler has nothing left on an invoker that is leaving (`NothingMore`); controllers of older
+  * releases omit it.
   */
 final case class Seen(
     beat: Long,
@@ -103,8 +103,8 @@ final case class Seen(
 /** There will be no session: another invoker has this one's id and is alive, or no version is common. */
 final case class Refused(reason: String) extends ToLink
 
-/** The session is over; another one may begin. Where the scheduler `handsOver` that may be the next one's,
-  * who adopts the packs.
+/** The session is over; another one may begin. If the scheduler `handsOver`, that can be the next
+  * scheduler's, which adopts the packs.
   */
 final case class Over(session: ActorRef[ToSession], handsOver: Boolean) extends ToLink
 
@@ -116,22 +116,22 @@ final case class Beat(
     toController: ActorRef[ProducerController.Command[ToController]]
 ) extends ToSession
 
-/** The invoker stops, and nothing of it is left. */
+/** The invoker stops, and nothing that it ran is left. */
 final case class Farewell(reason: String) extends ToSession
 
-/** Where invokers say Hello. The actor is looked for anew with each, as a controller listens before it has
-  * one: of a reference by its path Pekko may remember that nobody was there. (Such a path, too, is given a
-  * short name that both sides keep, and what is sent by that goes to nobody for as long as the controller
-  * lives.)
+/** Where invokers say Hello. The actor is looked up again for each, since a controller listens before the
+  * actor exists, and Pekko may remember for a reference by path that nobody was there. (Such a path is also
+  * given a short name that both sides keep, and messages sent by that name are lost for as long as the
+  * controller lives.)
   */
 final class SessionEndpoint(selection: ActorSelection):
   def !(hello: Hello): Unit = selection.tell(hello, Actor.noSender)
 
-  /** Of the controller. */
+  /** The address of the controller. */
   def address: Address = selection.anchorPath.address
 
 object SessionEndpoint:
-  /** Every controller has a system actor of this name that takes `Hello`. */
+  /** Every controller has a system actor of this name that accepts `Hello`. */
   val Name = "burst-door"
 
   /** The endpoint of the controller whose actor system has this address. */

@@ -7,12 +7,12 @@ import io.circe.derivation.{Configuration, ConfiguredCodec}
 import org.apache.pekko.actor.ExtendedActorSystem
 import scala.concurrent.duration.{Duration, FiniteDuration}
 
-/** What travels between controllers and invokers. */
+/** Serializes the messages between controllers and invokers. */
 final class LinkSerializer(system: ExtendedActorSystem) extends JsonSerializer(7301, system):
   private given Configuration =
     Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
 
-  /** None is not a time that anybody could wait. */
+  /** Zero or less is not a duration that anybody could wait. */
   private given Codec[FiniteDuration] =
     Codec.from(Durations.inMillis.ensure(_ > Duration.Zero, "not above 0"), Durations.inMillis)
 

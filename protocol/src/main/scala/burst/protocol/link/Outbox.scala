@@ -5,9 +5,9 @@ import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.delivery.ProducerController.RequestNext
 import scala.collection.immutable.Queue
 
-/** What is to be sent by reliable delivery, in order, as it is asked for. What waits travels together, where
-  * the other end reads bundles (`version`): each message costs as much as several small ones in one. Belongs
-  * to an actor.
+/** Messages to be sent by reliable delivery, in order, on demand. If the other end understands bundles
+  * (`version`), waiting messages travel together: a message costs as much as a bundle of several small ones.
+  * Belongs to an actor.
   */
 final class Outbox[A](version: Int)(using bundling: Bundling[A]):
   private val most = if version >= Bundling.Since then Outbox.Most else 1
@@ -15,19 +15,19 @@ final class Outbox[A](version: Int)(using bundling: Bundling[A]):
   private var waiting = Queue.empty[A]
   private var count = 0
 
-  /** Of what waits, somebody waits for the first so many. */
+  /** How many of the waiting messages are urgent: the first ones of the queue. */
   private var urgent = 0
 
   def put(message: A): Unit =
     putLater(message)
     flush()
 
-  /** Nobody waits for it: it goes with what is put next, or by [[flush]]. */
+  /** Queues a message that is not urgent: it goes with the next one that is put, or by [[flush]]. */
   def putLater(message: A): Unit =
     waiting = waiting.enqueue(message)
     count += 1
 
-  /** All that is here is to go. */
+  /** Makes all waiting messages urgent. */
   def flush(): Unit =
     urgent = count
     send()
@@ -45,14 +45,14 @@ final class Outbox[A](version: Int)(using bundling: Bundling[A]):
       demand = None
       next ! (if together.length == 1 then together.head else bundling.bundle(together.toVector))
 
-  /** How many go together: the first one in any case. */
+  /** How many messages fit into one bundle: at least the first one. */
   private def fitting: Int =
     val lengths = waiting.iterator.map(bundling.length).scanLeft(0L)(_ + _).drop(1)
     lengths.take(most).takeWhile(_ <= Outbox.Enough).length.max(1)
 
 object Outbox:
-  /** Messages of a bundle. */
+  /** Maximum messages in a bundle. */
   private val Most = 64
 
-  /** What is longer is not worth waiting for. */
+  /** Messages beyond this length do not benefit from a bundle. */
   private val Enough: Long = 64 * 1024

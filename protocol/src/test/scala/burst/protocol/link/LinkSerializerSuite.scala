@@ -86,19 +86,19 @@ class LinkSerializerSuite extends munit.FunSuite:
       ControllerBundle(Vector(FlareCleaned(flare, None), FetchPackage(packageId, 5)))
     )
 
-  test("every message comes out as it went in"):
+  test("every message is read as it was written"):
     messages.foreach: message =>
       val bytes = serializer.toBinary(message)
       assertEquals(serializer.fromBinary(bytes, serializer.manifest(message)), message)
 
-  test("link messages are written by it"):
+  test("Pekko uses this serializer for all link messages"):
     val extension = SerializationExtension(system.toClassic)
     messages.foreach: message =>
       extension.serializerFor(message.getClass) match
         case found: SerializerWithStringManifest => assertEquals(found.identifier, serializer.identifier)
         case other => fail(s"${message.getClass} is written by $other")
 
-  test("Hello and its refusal are understood whatever else a release says in them"):
+  test("Hello and its refusal are understood with additional fields of any release"):
     val anyone = system.deadLetters[ToLink]
     val path = ActorRefResolver(system).toSerializationFormat(anyone)
     val hello = s"""{"version":9,"id":"i","tries":3,"from":"$path","home":"9f86","more":{}}"""
@@ -107,14 +107,14 @@ class LinkSerializerSuite extends munit.FunSuite:
     val refused = """{"type":"refused","reason":"upgrade","more":{}}"""
     assertEquals(serializer.fromBinary(refused.getBytes, "to-link"), Refused("upgrade"))
 
-  test("what is damaged or unknown is refused without being shown"):
+  test("damaged and unknown messages are refused without being shown"):
     val bytes = serializer.toBinary(PreparePack(assignment))
     val refused = intercept[NotSerializableException](serializer.fromBinary(bytes.dropRight(9), "to-invoker"))
     assert(!refused.getMessage.contains(flare.value), refused.getMessage)
     intercept[NotSerializableException](serializer.fromBinary(bytes, "to-controller"))
     intercept[NotSerializableException](serializer.fromBinary(bytes, "poem"))
 
-  test("what the release before has written is read: no value as null, and the type at the end"):
+  test("messages of the previous release are read: missing values as null, and the type at the end"):
     val report =
       s"""{"flareId":"${flare.value}","attempt":2,"pack":1,"invoker":"i","start":null,"events":[""" +
         """{"worker":null,"stream":"stderr","text":"line","at":2,"event":"log"},""" +
@@ -144,19 +144,19 @@ class LinkSerializerSuite extends munit.FunSuite:
       ControllerBundle(Vector(read, read))
     )
 
-  test("a controller of the release before says nothing of logs"):
+  test("a controller of the previous release sends no log limit"):
     def told(logs: Int) = PreparePack(assignment.copy(definition = assignment.definition.copy(logs = logs)))
     val written = String(serializer.toBinary(told(10)))
     val before = written.replace(",\"logs\":10", "")
     assertNotEquals(before, written)
     assertEquals(serializer.fromBinary(before.getBytes, "to-invoker"), told(DefinitionRef.WorkerLogs))
 
-  test("what is said often is as it is elsewhere, but for what has no value"):
+  test("frequent messages are written as elsewhere, except for missing values"):
     val written = String(serializer.toBinary(StartPack(flare, 1, Vector(Some("h:1"), None))))
     val expected = s"""{"type":"start-pack","flareId":"${flare.value}","pack":1,"endpoints":["h:1",null]}"""
     assertEquals(written, expected)
 
-  test("times are the numbers that they always were, each in its unit"):
+  test("times are numbers in their established units"):
     def written(message: AnyRef) = String(serializer.toBinary(message))
     val held = assignment.copy(timeLeft = 90.seconds, group = Some(GroupRole.Holder(1.minute)))
     assert(written(PreparePack(held)).contains(""""timeLeft":90000000,"""))
@@ -173,7 +173,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       Some(noon)
     )).endsWith(""""since":1700000000000000}"""))
 
-  test("half of a surrogate pair is carried as a mark, and ends no session"):
+  test("half a surrogate pair is replaced by a mark, and ends no session"):
     def sent(name: String, value: String) =
       PreparePack(assignment.copy(environment = Environment(Map(name -> value))))
     val bytes = serializer.toBinary(sent("A", "x\ud800y \ud83d\ude00"))
@@ -192,7 +192,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val logged = serializer.toBinary(said("x\ud800"))
     assertEquals(serializer.fromBinary(logged, "to-controller"), said("x?"))
 
-  test("there may be more of something than a reader takes by itself, and it may be long"):
+  test("messages may exceed the reader's default limits on number and length"):
     val many = Environment(Map.from((1 to 3000).map(n => s"V$n" -> "x" * 2000)))
     val long = JsonText("\"" + "x" * (6 << 20) + "\"")
     val message = PreparePack(assignment.copy(environment = many, inputs = Inputs.Shared(long)))
@@ -210,7 +210,7 @@ class LinkSerializerSuite extends munit.FunSuite:
   private def refusal(kind: String, text: String): String =
     intercept[NotSerializableException](serializer.fromBinary(text.getBytes, kind)).getMessage
 
-  test("of what does not decode it is said which field, or which byte, is at fault"):
+  test("a decoding failure names the field or the byte at fault"):
     val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[ToLink])
     assertEquals(
       refusal("hello", s"""{"id":"i","tries":1,"from":"$path","home":"own"}"""),
@@ -240,7 +240,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       val said = refusal("to-invoker", text)
       assert(said.matches("a damaged message 'to-invoker', at byte [0-9]+"), said)
 
-  test("a welcome names a time that can be waited"):
+  test("the contact time of a welcome must be valid"):
     val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[Any])
     def welcome(contact: String): String =
       s"""{"type":"welcome","epoch":1,"tries":1,"contact":$contact,"session":"$path","toInvoker":"$path"}"""
@@ -248,7 +248,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       assertEquals(refusal("to-link", welcome(contact)), "a damaged message 'to-link', at .contact")
     assert(serializer.fromBinary(welcome("1").getBytes, "to-link").isInstanceOf[Welcome])
 
-  test("what is nested too deep to be walked is refused or passed over like anything else"):
+  test("deeply nested input is refused or skipped like any other"):
     val deep = "[" * 500_000 + "]" * 500_000
     val farewell =
       serializer.fromBinary(s"""{"type":"farewell","reason":"x","more":$deep}""".getBytes, "to-session")

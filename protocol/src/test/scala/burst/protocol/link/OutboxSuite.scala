@@ -10,7 +10,7 @@ import scala.concurrent.duration.DurationInt
 class OutboxSuite extends munit.ScalaCheckSuite:
   override def munitTimeout = 3.minutes
 
-  /** Words; a bundle is written with spaces. */
+  /** The messages are words; a bundle is written with spaces. */
   private given Bundling[String] with
     def bundle(messages: Vector[String]): String = messages.mkString(" ")
     def length(message: String): Long = message.length.toLong
@@ -22,7 +22,7 @@ class OutboxSuite extends munit.ScalaCheckSuite:
     def demand(): Unit =
       outbox.demanded(RequestNext("producer", 1, 0, sent.ref, confirmed.ref))
 
-  test("what waits when there is demand again travels together, in order"):
+  test("messages that wait when demand returns travel together, in order"):
     val fixture = Fixture()
     import fixture.*
     demand()
@@ -34,7 +34,7 @@ class OutboxSuite extends munit.ScalaCheckSuite:
     demand()
     sent.expectMessage("b c")
 
-  test("what nobody waits for goes with the next that somebody does, or when it is flushed"):
+  test("a message that is not urgent goes with the next urgent one, or when flushed"):
     val fixture = Fixture()
     import fixture.*
     demand()
@@ -51,7 +51,7 @@ class OutboxSuite extends munit.ScalaCheckSuite:
     outbox.putLater("d")
     assert(!sent.hasMessages)
 
-  test("a reader of no bundles gets each message by itself"):
+  test("a reader without bundles gets each message separately"):
     val fixture = Fixture(Bundling.Since - 1)
     import fixture.*
     outbox.putLater("a")
@@ -61,7 +61,7 @@ class OutboxSuite extends munit.ScalaCheckSuite:
       demand()
       sent.expectMessage(message)
 
-  property("nothing is lost or overtaken, and a bundle has a bound"):
+  property("no message is lost or overtaken, and bundles are limited in size"):
     val step = Gen.oneOf(
       Gen.choose(0, 100_000).map(Left(_)),
       Gen.oneOf(false, true).map(Right(_))

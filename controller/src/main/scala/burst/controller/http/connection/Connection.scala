@@ -6,26 +6,26 @@ import org.apache.pekko.http.scaladsl.model.headers.Connection as ConnectionHead
 import org.apache.pekko.stream.scaladsl.Flow
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
-/** One connection of a client, as far as it matters to who has to go when there are too many: whether a
-  * request is under way on it, and whether it has shown credentials.
+/** A client's connection, with the state that decides which one is cut when there are too many: whether a
+  * request is under way on it, and whether it has shown valid credentials.
   */
 final class Connection private[connection] (registry: Connections, val client: String):
   import Connection.*
 
   private val ended = Promise[End]()
-  // Bytes of a request that is not complete; all of them are held.
+  // Bytes of an incomplete request header; all of them are held in memory.
   private var header = 0L
   @volatile private var state =
     State(requests = 0, trusted = false, MonotonicTime.now(), fresh = true)
 
-  /** A request's header is complete. */
+  /** Records that a request's header is complete. */
   def requested(request: HttpRequest): HttpRequest =
     header = 0
     move(now => now.copy(requests = now.requests + 1, fresh = false))
     request.addAttribute(Key, this)
 
-  /** Whether so many bytes more are taken of what is not yet a request. The piece with its end may hold much
-    * of its body, too, so that only what comes after too much is too much.
+  /** Whether the connection accepts that many more bytes of an incomplete header. The piece with its end may
+    * also hold much of the body, so only bytes that arrive after the limit was exceeded are too many.
     */
   private[connection] def takes(size: Int): Boolean =
     val before = header
@@ -34,10 +34,10 @@ final class Connection private[connection] (registry: Connections, val client: S
     if !fits then mustEnd(End.Cut)
     fits
 
-  /** The request's credentials were looked at. */
+  /** Records whether the request's credentials are valid. */
   def showed(valid: Boolean): Unit = if state.trusted != valid then move(_.copy(trusted = valid))
 
-  /** The request has its answer; one that is streamed, when it ends. */
+  /** Records that the request is answered; a streamed answer counts when it ends. */
   def answered(response: HttpResponse): HttpResponse =
     val last = if registry.closing then response.addHeader(ConnectionHeader("close")) else response
     last.entity match
@@ -50,7 +50,7 @@ final class Connection private[connection] (registry: Connections, val client: S
 
   private[connection] def now: State = state
 
-  /** When it has to end before the client ends it. */
+  /** Completes when the platform has to end the connection. */
   private[connection] def end: Future[End] = ended.future
 
   private[connection] def mustEnd(how: End): Unit = ended.trySuccess(how)
@@ -68,11 +68,11 @@ final class Connection private[connection] (registry: Connections, val client: S
 object Connection:
   private val Key = AttributeKey[Connection]("burst-connection")
 
-  /** The one a request came over. */
+  /** Returns the connection a request came over. */
   def of(request: HttpRequest): Option[Connection] = request.attribute(Key)
 
-  /** `since` when; `fresh` without any request so far. The next one may come before the last has its whole
-    * answer.
+  /** The state of a connection since `since`; `fresh` if it has had no request yet. The next request may
+    * arrive before the last one is fully answered.
     */
   private[connection] final case class State(
       requests: Int,
@@ -84,8 +84,8 @@ object Connection:
 
   /** How the platform ends a connection. */
   private[connection] enum End:
-    /** When what was begun is answered. */
+    /** After the requests under way are answered. */
     case Finish
 
-    /** At once. */
+    /** Immediately. */
     case Cut

@@ -9,9 +9,10 @@ import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.util.control.NoStackTrace
 
-/** Stands between a connection's bytes and everything else, TLS included, and ends what stands still: a
-  * request's header that does not come, a client without a further request, an answer that is not taken.
-  * While a request is under way a connection may be silent: bodies and answers have times of their own.
+/** Stands between a connection's bytes and all other layers, TLS included, and ends connections that make no
+  * progress: a request header that does not arrive, a client that sends no further request, an answer that is
+  * not read. While a request is under way the connection may be silent: bodies and answers have timeouts of
+  * their own.
   */
 private[connection] final class ConnectionGuard(connection: Connection, limits: ConnectionLimits)
     extends GraphStage[BidiShape[ByteString, ByteString, ByteString, ByteString]]:
@@ -24,10 +25,10 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
   override def createLogic(attributes: Attributes): GraphStageLogic = Logic()
 
   private final class Logic extends TimerGraphStageLogic(shape):
-    // What HTTP has to say and the client's side has not taken yet.
+    // Bytes from the HTTP layer that the client has not taken yet.
     private var unsent = ByteString.empty
     private var progress = MonotonicTime.now()
-    // When the first byte came after the connection's state had last changed.
+    // When the first byte arrived after the connection's state last changed.
     private var heard = connection.now.since - 1.nano
     private var over = false
 
@@ -75,12 +76,12 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
       requests,
       new OutHandler:
         override def onPull(): Unit = if !isClosed(fromClient) then pull(fromClient)
-        // What the client still sends is read into nowhere: it would not see the answer otherwise.
+        // Reads and drops whatever the client still sends: it would not see the answer otherwise.
         override def onDownstreamFinish(cause: Throwable): Unit =
           if !isClosed(fromClient) && !hasBeenPulled(fromClient) then pull(fromClient)
     )
 
-    /** In pieces, so that it is seen whether a client takes a large answer. */
+    /** Sends a piece at a time, to see whether the client keeps reading a large answer. */
     private def send(): Unit =
       val (piece, rest) = unsent.splitAt(ConnectionGuard.Piece)
       unsent = rest
@@ -104,7 +105,7 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
       else passed(limits.keepAlive, state.since, progress)
 
     private def end(how: End): Unit = how match
-      // To HTTP as if the client had no more to ask.
+      // To the HTTP layer this looks as if the client had no more requests.
       case End.Finish =>
         if !isClosed(requests) then complete(requests)
         if !isClosed(fromClient) && !hasBeenPulled(fromClient) then pull(fromClient)

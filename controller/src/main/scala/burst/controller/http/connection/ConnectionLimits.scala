@@ -5,7 +5,7 @@ import com.typesafe.config.Config
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
 
-/** `burst.http.connections`: how many there may be, and how long they may do nothing. */
+/** `burst.http.connections`: how many connections are allowed, and how long they may be inactive. */
 final case class ConnectionLimits(
     most: Int,
     perClient: Int,
@@ -14,7 +14,8 @@ final case class ConnectionLimits(
     keepAlive: FiniteDuration,
     stall: FiniteDuration
 ):
-  /** Never more than half of the process's file descriptors: the rest is for what the platform itself opens.
+  /** Lowers the limits to half of the process's file descriptors: the rest is for files and connections of
+    * the platform itself.
     */
   def within(descriptors: Long): ConnectionLimits =
     val most = this.most.toLong.min(descriptors / 2).max(1).toInt
@@ -23,7 +24,7 @@ final case class ConnectionLimits(
 object ConnectionLimits:
   private val Path = "burst.http.connections"
 
-  /** Throws `SetupException`. */
+  /** Reads the limits. Throws `SetupException`. */
   def from(config: Config): ConnectionLimits =
     val connections = config.getConfig(Path)
     def atLeastOne(key: String): Int = positive(key, connections.getInt(key))(_ > 0)

@@ -7,11 +7,10 @@ import scala.collection.mutable
 import scala.concurrent.{Future, Promise}
 import scala.jdk.CollectionConverters.*
 
-/** All connections there are. Where one more would be too many, in all or of one client, another has to go
-  * for it: first of those that have not shown credentials, then of those on which no request is under way,
-  * each time the one to which nothing has happened for longest. So whoever has no credentials, and cares to
-  * do no more than to begin requests, never stands in the way of one who has. A request of one that has
-  * credentials is never cut for another.
+/** All open connections. If a further one exceeds a limit, in all or of one client, another is evicted: first
+  * one that has not shown valid credentials, then one on which no request is under way, and among these the
+  * one that has been inactive for longest. So a client without credentials that does no more than begin
+  * requests never keeps out one that has them. A request of an authenticated client is never cut for another.
   */
 final class Connections(limits: ConnectionLimits):
   private val all = EvictionQueue()
@@ -19,7 +18,7 @@ final class Connections(limits: ConnectionLimits):
   private val empty = Promise[Unit]()
   @volatile private var ending = false
 
-  /** One more connection, or none where nobody can go for it. */
+  /** Admits a connection, or returns none if no other can be evicted for it. */
   def admit(address: InetAddress): Option[Connection] = synchronized:
     val client = Connections.client(address)
     val own = clients.getOrElse(client, EvictionQueue())
@@ -36,7 +35,7 @@ final class Connections(limits: ConnectionLimits):
 
   private[connection] def headerSize: Long = limits.headerSize
 
-  /** Ends all connections, those on which a request is under way after its answer; says when none is left. */
+  /** Ends all connections, those with a request under way after its answer; completes when none is left. */
   private[connection] def close(): Future[Unit] =
     val waiting = synchronized:
       ending = true
@@ -58,7 +57,7 @@ final class Connections(limits: ConnectionLimits):
     if clients.get(connection.client).exists(_.size == 0) then clients.remove(connection.client)
     if ending && all.size == 0 then empty.trySuccess(())
 
-  /** None when it was removed already. */
+  /** Returns the queues that hold a connection; none if it was removed already. */
   private def queuesOf(connection: Connection): Seq[EvictionQueue] =
     if all.holds(connection) then all +: clients.get(connection.client).toSeq else Seq.empty
 
@@ -70,12 +69,14 @@ final class Connections(limits: ConnectionLimits):
     victim.isDefined
 
 object Connections:
-  /** The client behind an address. A host may have all addresses of an IPv6 network of 64 bits. */
+  /** Returns the client behind an address. One host may have all addresses of a 64-bit IPv6 network. */
   private[connection] def client(address: InetAddress): String = address match
     case six: Inet6Address => six.getAddress.take(8).map(byte => f"$byte%02x").mkString
     case other => other.getHostAddress
 
-/** Connections by whether they may be cut; in each part the one that has stood still for longest is first. */
+/** Connections grouped by whether they may be evicted; in each group, the one that has been inactive for
+  * longest comes first.
+  */
 private final class EvictionQueue:
   private val strangers, resting, busy = LinkedHashSet[Connection]()
   private val parts = Seq(strangers, resting, busy)

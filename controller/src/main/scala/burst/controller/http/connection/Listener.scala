@@ -22,7 +22,7 @@ import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** Listens, and puts each connection's layers together: TCP, [[ConnectionGuard]], TLS, HTTP, the API. */
+/** Listens, and stacks each connection's layers: TCP, [[ConnectionGuard]], TLS, HTTP, the API. */
 final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Option[SSLContext])(using
     system: ActorSystem[?]
 ):
@@ -43,7 +43,7 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
     connections.admit(incoming.remoteAddress.getAddress) match
       case Some(connection) =>
         try serve(incoming, connection, answer)
-        // It would end the listening.
+        // An exception would end the listener.
         catch
           case problem @ (NonFatal(_) | _: LinkageError) =>
             log.error(s"a connection of ${incoming.remoteAddress} cannot be served", problem)
@@ -106,7 +106,7 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
         engine
       TLS(() => engine(), TLSClosing.eagerClose)
 
-  /** Now and then: whoever knocks more often must not fill the log. */
+  /** Logs at most once a minute, so that a client that connects often cannot fill the log. */
   private def complain(address: InetSocketAddress): Unit =
     val (last, now) = (complained.get, System.nanoTime())
     if now - last >= Quiet.toNanos && complained.compareAndSet(last, now) then
@@ -120,15 +120,15 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
 object Listener:
   private val log = LoggerFactory.getLogger(classOf[Listener])
 
-  /** Of a request that has its answer. Pekko does it as it sends that, but where the connection was reset
-    * before, the time would run on, and hold all that the connection had.
+  /** Ends the timeout of an answered request. Pekko does so when it sends the answer, but if the connection
+    * was reset before, the timeout would keep running and hold everything the connection had.
     */
   private def endTime(request: HttpRequest): Unit =
     request.header[`Timeout-Access`].foreach(_.timeoutAccess.updateTimeout(Duration.Inf))
   private val Quiet = 1.minute
 
-  /** Lines that HTTP is given at a time. Of the requests in them, which have two or more, each takes some of
-    * the stack, as its parser calls itself for the next one.
+  /** How many lines the HTTP parser receives at a time. A request has two or more; each takes some of the
+    * stack, as the parser calls itself for the next one.
     */
   private val Lines = 256
 
@@ -157,12 +157,12 @@ object Listener:
         affordable
       case _ => limits
 
-/** A port that is listened on. */
+/** A listening port. */
 final class Listening private[connection] (binding: Tcp.ServerBinding, connections: Connections):
   val localAddress: InetSocketAddress = binding.localAddress
 
-  /** Takes no more connections, lets requests under way have their answers, and cuts what is left after a
-    * time.
+  /** Accepts no more connections, lets requests under way be answered, and cuts what is left after the
+    * deadline.
     */
   def terminate(deadline: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
     given ExecutionContext = system.executionContext

@@ -16,9 +16,9 @@ class ConnectionsSuite extends munit.FunSuite:
 
   extension (connections: Connections)
     private def one(client: InetAddress): Connection =
-      connections.admit(client).getOrElse(fail("it was refused"))
+      connections.admit(client).getOrElse(fail("the connection was refused"))
 
-    /** On which a request of one with credentials is under way. */
+    /** Admits a connection on which a request with valid credentials is under way. */
     private def busy(client: InetAddress): Connection =
       val connection = one(client)
       connection.requested(HttpRequest())
@@ -30,7 +30,7 @@ class ConnectionsSuite extends munit.FunSuite:
       connection.answered(HttpResponse())
       connection
 
-  test("of strangers the one goes that has stood still for longest"):
+  test("of strangers' connections, the one that has been idle longest is cut"):
     val connections = Connections(limits)
     val (first, second, third) = (connections.one(ann), connections.one(bob), connections.one(bob))
     connections.one(ann)
@@ -41,7 +41,7 @@ class ConnectionsSuite extends munit.FunSuite:
     assertEquals(Seq(first, second, third).map(isCut), Seq(false, true, true))
     assertEquals(connections.size, 4)
 
-  test("strangers go before those that rest, and these before nobody"):
+  test("strangers are cut first, then resting connections, and busy ones never"):
     val connections = Connections(limits)
     val rests = connections.resting(ann)
     val stranger = connections.one(ann)
@@ -56,7 +56,7 @@ class ConnectionsSuite extends munit.FunSuite:
     connections.one(ann)
     assert(isCut(works))
 
-  test("a client that has as many as it may gives up one of its own"):
+  test("a client that has as many connections as it may loses one of its own"):
     val connections = Connections(limits)
     val others = connections.one(bob)
     val own = Seq.fill(3)(connections.one(eve))
@@ -74,7 +74,7 @@ class ConnectionsSuite extends munit.FunSuite:
     connections.one(eve)
     assertEquals(works.map(isCut), Seq(false, false, true, false))
 
-  test("room is made by those that end, and nothing is kept of them"):
+  test("connections that end make room, and nothing is kept of them"):
     val connections = Connections(limits)
     (1 to 100).foreach: _ =>
       val works = Seq.fill(3)(connections.busy(ann))
@@ -84,13 +84,13 @@ class ConnectionsSuite extends munit.FunSuite:
       works.foreach(_.answered(HttpResponse()))
     assertEquals(connections.size, 0)
 
-  test("a network of IPv6 is one client"):
+  test("an IPv6 network counts as one client"):
     val connections = Connections(limits)
     Seq("2001:db8::1", "2001:db8::2:1", "2001:db8::ffff").foreach(text => connections.busy(address(text)))
     assertEquals(connections.admit(address("2001:db8::7")), None)
     connections.busy(address("2001:db8:0:1::1"))
 
-  test("when all are to end, those at rest do at once, and others with their answers"):
+  test("on close, resting connections end immediately, and busy ones with their responses"):
     val connections = Connections(limits)
     val (rests, works) = (connections.resting(ann), connections.busy(ann))
     val closed = connections.close()
@@ -101,7 +101,7 @@ class ConnectionsSuite extends munit.FunSuite:
     Seq(rests, works).foreach(_.gone())
     assert(closed.isCompleted)
 
-  test("a process that may open few files takes few connections"):
+  test("a process that may open few files accepts few connections"):
     assertEquals(limits.within(6), limits.copy(most = 3, perClient = 3))
     assertEquals(limits.within(4), limits.copy(most = 2, perClient = 2))
     assertEquals(limits.within(1_000_000), limits)

@@ -17,12 +17,12 @@ class ListenerSuite extends munit.FunSuite:
 
   override def afterAll(): Unit = kit.shutdownTestKit()
 
-  test("no connection is cut, before it can be read, sooner than its client has to say something"):
+  test("a connection that cannot be read yet is not cut before the header timeout"):
     val node = ConfigFactory.parseResources("node.conf").getDuration("pekko.io.tcp.register-timeout").toScala
     val header = HttpSettings.from(kit.config).connections.header
     assert(node >= header, s"$node, $header")
 
-  test("the time of a request whose connection was reset ends with its answer"):
+  test("the timer of a request whose connection was reset ends with its response"):
     val http = HttpSettings.from(kit.config)
     val (asked, answer) = (Promise[HttpRequest](), Promise[HttpResponse]())
     val listener = Listener(http.connections, http.server, None)
@@ -34,10 +34,10 @@ class ListenerSuite extends munit.FunSuite:
       val connection = RawConnection(listening.localAddress.getPort)
       connection.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
       val request = Await.result(asked.future, 30.seconds)
-      val time = request.header[`Timeout-Access`].getOrElse(fail("it has no time")).timeoutAccess
+      val time = request.header[`Timeout-Access`].getOrElse(fail("the request has no timeout")).timeoutAccess
       assertEquals(time.timeout, 90.seconds: Duration)
       connection.reset()
       answer.success(HttpResponse())
       val deadline = 30.seconds.fromNow
-      while time.timeout.isFinite do assert(deadline.hasTimeLeft(), "its time runs on")
+      while time.timeout.isFinite do assert(deadline.hasTimeLeft(), "its timeout is still running")
     finally Await.result(listening.terminate(1.second), 30.seconds)

@@ -9,13 +9,13 @@ import scala.annotation.tailrec
 import scala.concurrent.duration.{Deadline, DurationInt}
 import scala.util.Try
 
-/** Ends containers and has the daemon forget them. Blocks. */
+/** Ends containers and removes them from the daemon. Blocks. */
 private[driver] final class ContainerRemoval(docker: DockerClient):
   import ContainerRemoval.*
 
   private val log = LoggerFactory.getLogger(classOf[ContainerRemoval])
 
-  /** Whether it is dead now: the daemon answers a kill when the container has ended. */
+  /** Kills a container and returns whether it is dead: the daemon answers when the container has ended. */
   def kill(id: String): Boolean =
     Try(docker.killContainerCmd(id).exec()) match
       case scala.util.Success(_) => true
@@ -24,7 +24,7 @@ private[driver] final class ContainerRemoval(docker: DockerClient):
         log.warn("container {} cannot be killed, removing it by force: {}", id, DockerDriver.reason(problem))
         false
 
-  /** May be called at any time, and together. */
+  /** Can be called at any time, also concurrently. */
   def remove(id: String): StopOutcome =
     val deadline = Bound.fromNow
     @tailrec def attempt(): StopOutcome =
@@ -42,7 +42,7 @@ private[driver] final class ContainerRemoval(docker: DockerClient):
           attempt()
     attempt()
 
-  /** Somebody else is removing it already: waits until that is done. */
+  /** The container is already being removed: waits until that is done. */
   private def awaitRemoved(id: String, deadline: Deadline): Boolean =
     def gone =
       Try(docker.inspectContainerCmd(id).exec()).failed.toOption.exists(_.isInstanceOf[NotFoundException])

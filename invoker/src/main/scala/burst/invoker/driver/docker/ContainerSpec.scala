@@ -5,28 +5,28 @@ import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig
 import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
 
-/** How a pack's container is fenced in: pure, from its resources to what Docker is asked for. */
+/** How a pack's container is isolated: a pure function from its resources to Docker's parameters. */
 private[driver] object ContainerSpec:
   val PackagePath = "/package"
 
-  /** Where the runtime is told what to do. Images of users' own have 8080 for themselves. */
+  /** Where the runtime accepts requests. Port 8080 is left to images of users' own. */
   val Port = 8079
 
-  /** How long the runtime serves. */
+  /** The runtime's arguments for serving. */
   private[docker] val Serve = List("serve", "--listen", s"0.0.0.0:$Port", "--keep-open")
 
-  /** What the pack alone writes to, and is emptied of what its flares leave. */
+  /** Directories that only the pack writes to, and that are emptied between its flares. */
   private val Scratch = List("/tmp", "/dev/shm")
 
-  /** Where an operator's directory lies within one, that is not emptied. */
+  /** A directory that contains an operator's mount is not emptied. */
   def command(settings: DockerSettings): List[String] =
     val own = Scratch.filterNot(directory =>
       settings.mounts.exists(mount => s"${mount.target}/".startsWith(s"$directory/"))
     )
     Serve ++ own.flatMap(List("--scratch", _))
 
-  /** What a container's processes may have each, or its user in all (signals and messages that wait). What
-    * they have is the container's memory; these keep it from what the machine has but once.
+  /** Limits of each process of a container, or of its user in total (pending signals and message queues).
+    * What processes allocate counts as the container's memory; these limits protect what the machine shares.
     */
   private def processLimits(settings: DockerSettings): List[Ulimit] =
     List(
@@ -54,7 +54,7 @@ private[driver] object ContainerSpec:
       .withCapDrop(Capability.ALL)
       .withSecurityOpts(List("no-new-privileges").asJava)
       .withReadonlyRootfs(true)
-      // A package's code is in /package: nothing has to be executed from scratch space.
+      // A package's code is in /package: nothing needs to be executed from scratch space.
       .withTmpFs(Map("/tmp" -> s"rw,noexec,nosuid,nodev,mode=1777,size=${settings.tmpSize}m").asJava)
       .withLogConfig(LogConfig(LogConfig.LoggingType.NONE)) // workers' lines travel in the pack's events
       .withNetworkMode(network)

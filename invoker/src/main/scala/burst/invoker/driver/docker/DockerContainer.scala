@@ -4,8 +4,8 @@ package docker
 import java.nio.file.Path
 import scala.concurrent.{Future, Promise}
 
-/** A container of the Docker driver. `blank` is the directory it was given in place of a package, if it was
-  * there before its package. `vacated` once nothing is left of the one that had its address.
+/** A container of the Docker driver. `blank` is the directory that it got instead of a package, if it was
+  * pre-warmed. `vacated` completes once nothing is left of the container that had its address before.
   */
 private[driver] final class DockerContainer(
     val id: String,
@@ -18,10 +18,10 @@ private[driver] final class DockerContainer(
   def source: PackageSource = PackageSource.Mounted(ContainerSpec.PackagePath)
   def exit: Future[ContainerExit] = ended.future
 
-  /** What its pack is to have: less than its limits for a moment, where it was there before its pack. */
+  /** The limits that its pack needs: for a moment lower than the actual ones, if it was pre-warmed. */
   @volatile var needed: ContainerLimits = allowed
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
-  /** What it is admitted to. */
+  /** Its network access. */
   val gate: NetworkGate = NetworkGate(vacated)

@@ -18,8 +18,8 @@ import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 import scala.util.{Failure, Success, Try}
 
-/** The connection to one Docker daemon. There are two clients: `calls` gives up on an answer that does not
-  * come, `waits` is for the one call that by its nature takes as long as a container lives.
+/** The connection to one Docker daemon. There are two clients: `calls` times out if there is no answer,
+  * `waits` is for calls that take as long as they need, such as waiting for a container's end.
   */
 final class DockerDaemon private (
     val calls: DockerClient,
@@ -27,14 +27,14 @@ final class DockerDaemon private (
     val cpus: Int,
     val runtime: RuntimeInfo
 ):
-  /** Completes `exit` when the container has come to its end; asks again where the daemon breaks off. */
+  /** Completes `exit` when the container has ended; asks again if the daemon breaks off. */
   private[driver] def awaitExit(id: String, exit: Promise[ContainerExit])(using ExecutionContext): Unit =
     val callback = new ResultCallback.Adapter[WaitResponse]:
       private val concluded = AtomicBoolean()
       @volatile private var code = Option.empty[Int]
       override def onNext(answer: WaitResponse): Unit = code = Option(answer.getStatusCode).map(_.intValue)
       override def onError(problem: Throwable): Unit = close()
-      // Called at the end in any case, on a thread that has been interrupted: not one to go on with.
+      // Always called at the end, on a thread that has been interrupted: it must not be used further.
       override def close(): Unit =
         super.close()
         if concluded.compareAndSet(false, true) && !exit.isCompleted then
@@ -56,9 +56,8 @@ final class DockerDaemon private (
         TimeUnit.MILLISECONDS.sleep(DockerDaemon.RetryMillis)
         if !exit.isCompleted then awaitExit(id, exit)
 
-  /** For as long as it takes; `told` hears how it goes on, and may break it off. As whoever has not logged
-    * in: users name what is pulled, and the client would show the registry what this machine's user logged in
-    * by.
+  /** Pulls an image, without a timeout; `told` receives the progress, and can cancel it. Without credentials:
+    * users choose what is pulled, and the client would present this machine's user's login to the registry.
     */
   private[driver] def pull(image: String, told: ResultCallback[PullResponseItem]): Unit =
     val _ = waits.pullImageCmd(image).withAuthConfig(AuthConfig()).exec(told)
@@ -70,7 +69,7 @@ final class DockerDaemon private (
 object DockerDaemon:
   private val RetryMillis = 500L
 
-  /** Connects and makes sure that the image is there. Throws `SetupException`. */
+  /** Connects and makes sure that the image exists. Throws `SetupException`. */
   def connect(settings: DockerSettings): DockerDaemon =
     val calls = client(settings, Some(settings.callTimeout))
     val cpus =
@@ -89,7 +88,7 @@ object DockerDaemon:
     val known = labels.fold(Map.empty[String, String])(_.asScala.toMap)
     DockerDaemon(calls, client(settings, None), cpus, DockerDriver.runtimeInfo(settings.image, known))
 
-  /** What to do about a daemon that does not answer, for this reason. */
+  /** The message about a daemon that does not answer, for this reason. */
   private[driver] def silent(reason: String): String =
     val remedy =
       if reason.contains("Permission denied") then
@@ -97,8 +96,8 @@ object DockerDaemon:
       else "start its daemon"
     s"Docker does not answer ($reason): $remedy, or set burst.invoker.driver = process."
 
-  /** Without a version in its paths the daemon speaks its own newest one: both old and new daemons refuse
-    * versions outside the range they know.
+  /** Without a version in its paths the daemon uses its own newest one: old and new daemons alike reject
+    * versions outside their range.
     */
   private def client(settings: DockerSettings, timeout: Option[FiniteDuration]): DockerClient =
     val builder = DefaultDockerClientConfig

@@ -17,25 +17,24 @@ import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 import scala.util.Using
 
-/** Packs as containers of a Docker daemon on this machine, limited to what their size allows.
+/** Packs as containers of a Docker daemon on this machine, with limits by their size.
   *
-  * From request to listening runtime there are three calls to the daemon, the fewest there can be: create,
-  * start, and one inspect for the address. Each container is then watched by a call that answers when it
-  * exits.
+  * From request to listening runtime there are three calls to the daemon, the fewest possible: create, start,
+  * and one inspect for the address. Each container is then watched by a call that returns when it exits.
   *
   * A container's mounts are fixed when it is created, so a pre-warmed one gets an empty directory of its own
   * where others have their package, and on adoption the package's files by hard links: no byte is copied, and
-  * it sees no other package. Its limits are those of a pack of `slots` workers, since to change them takes
-  * the daemon longer than to start a program: what a pack is not to have is taken away while its program
-  * starts.
+  * it sees no other package. Its limits are those of a pack of `slots` workers, since changing them takes the
+  * daemon longer than starting a program: what a pack must not have is taken away while its program starts.
   *
   * In an image of a user's own the runtime runs as well, from `files`, as the container's first process.
   *
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
-  * system of the packages; `pulled` names the images that were pulled; `containers` is how many there may be;
-  * `backends` knows where their servers are; `blocking` runs the calls, which wait for the daemon.
-  * `closePatience` is how long it may take until a container reaches nothing of whose it was, or whose its
-  * address was: less than a flare's program may take to begin. One that was kept is then replaced.
+  * system of the packages; `pulled` lists the images that were pulled; `containers` is their maximum number;
+  * `backends` finds the servers of backends; `blocking` runs the calls, which wait for the daemon.
+  * `closePatience` is how long it may take until a container reaches nothing of its last flare, or of the
+  * container that had its address before: less than a flare's program may take to begin. A pre-warmed
+  * container that takes longer is replaced.
   */
 final class DockerDriver(
     settings: DockerSettings,
@@ -81,7 +80,7 @@ final class DockerDriver(
     case ContainerBase.Image(name) => inImage(resources, name)
     case _ => Future(launch(resources))
 
-  /** Others on this machine have images removed as well: one that is gone when its container is made is found
+  /** Others on this machine remove images as well: if one is gone when its container is made, it is looked up
     * once more.
     */
   private def inImage(
@@ -109,7 +108,7 @@ final class DockerDriver(
         .flatMap: _ =>
           held.allow(own, limits(resources))
         .map: enough =>
-          // Its program may never say that it is up.
+          // Its program may never report that it is up.
           if enough then Delay.after(ConfineBound)(confine(own))
           Option.when(enough)(own)
         .recover:
@@ -183,7 +182,7 @@ final class DockerDriver(
     case own: DockerContainer => own.gate.close(soon(network.exclude(own.id, own.address.host)))
     case _ => ()
 
-  /** The next flare on the container need not wait any longer. */
+  /** Bounds how long the next flare on the container has to wait. */
   private def soon(closed: Future[Either[FirewallProblem, Unit]]): Future[Either[FirewallProblem, Unit]] =
     val bounded = Promise[Either[FirewallProblem, Unit]]()
     closed.onComplete(bounded.tryComplete)
@@ -214,7 +213,7 @@ final class DockerDriver(
       network.forget(own.id, own.address.host)
       Future(removal.kill(own.id)).flatMap: dead =>
         val removed = Future(remove(own))
-        // Its processors and memory are free as soon as it is dead; the daemon takes much longer to remove it.
+        // Its CPUs and memory are free as soon as it is dead; the daemon takes much longer to remove it.
         if dead then
           removals.add(removed)
           removed.onComplete(_ => removals.remove(removed))
@@ -276,7 +275,7 @@ final class DockerDriver(
       .filter(_.nonEmpty)
       .getOrElse(throw IOException(s"network '${network.name}' gave the container no address"))
 
-  /** The daemon answers before the runtime has bound its port: tries until a connection is accepted. */
+  /** The daemon answers before the runtime has bound its port: retries until a connection is accepted. */
   private def awaitListening(container: DockerContainer): Either[Failure, Unit] =
     val deadline = settings.startTimeout.fromNow
     val address = InetSocketAddress(container.address.host, container.address.port)
@@ -313,13 +312,13 @@ object DockerDriver:
   private val RetryPause = 2.millis
   private val DnsPort = 53
 
-  /** For how long a pre-warmed container may have more than its pack while its program comes up. */
+  /** How long a pre-warmed container may have more than its pack while its program comes up. */
   private val ConfineBound = 100.millis
 
   private[driver] def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName).linesIterator.take(2).mkString(" ")
 
-  /** What the image's labels say its packages must be built for. */
+  /** What packages must be built for, by the image's labels. */
   def runtimeInfo(image: String, labels: Map[String, String]): RuntimeInfo =
     (labels.get("burst.arch"), labels.get("burst.glibc")) match
       case (Some(arch), Some(glibc)) => RuntimeInfo(arch, glibc)

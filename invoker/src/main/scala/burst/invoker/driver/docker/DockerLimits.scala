@@ -7,24 +7,27 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** Holds containers to what their packs are to have. */
+/** Holds containers to their packs' limits. */
 private[driver] final class DockerLimits(docker: DockerClient)(using ExecutionContext):
   private val log = LoggerFactory.getLogger(classOf[DockerLimits])
 
-  /** From now on it is to have this, and no more. Whether it could be done, and it is still alive. */
+  /** Holds the container to these limits from now on. Returns whether that succeeded, and it is still alive.
+    */
   def hold(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
     container.needed = wanted
-    // The daemon changes dead ones too, until they are removed.
+    // The daemon also changes dead containers until they are removed.
     fit(container).map(_ == Change.Made && !container.exit.isCompleted)
 
-  /** It is to have this, and may have more until it is told to `fit`. Whether it has enough. */
+  /** Raises its limits to at least these; it may have more until `fit` is called. Returns whether it has
+    * enough.
+    */
   def allow(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
     if !container.limits.current.allows(wanted) then hold(container, wanted)
     else
       container.needed = wanted
       Future.successful(!container.exit.isCompleted)
 
-  /** Takes away what a container is not to have. */
+  /** Reduces a container's limits to what it should have. */
   def fit(container: DockerContainer): Future[Change] =
     val wanted = container.needed
     container.limits.change(wanted): current =>

@@ -6,7 +6,7 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 
 /** The keys of `burst.invoker.docker`, explained in `reference.conf`. Memory in MiB. Without a `network`
-  * packs are on one of their own, and isolated.
+  * packs are on one of the invoker's own, and isolated.
   */
 final case class DockerSettings(
     host: Option[String],
@@ -27,7 +27,7 @@ final case class DockerSettings(
 )
 
 object DockerSettings:
-  /** The client would throw whatever comes, and only once it is made. */
+  /** Checked here, since the client would throw arbitrary exceptions, and only when it is created. */
   private def address(text: String): Either[UnreadableSetting, String] =
     Try(URI(text)).toOption.filter(it => Option(it.getScheme).nonEmpty).map(_ => text)
       .toRight(UnreadableSetting(

@@ -13,8 +13,9 @@ import java.nio.file.Path
 import scala.annotation.tailrec
 import scala.concurrent.duration.{Deadline, FiniteDuration}
 
-/** The line to a firewall's process (`burst-runtime firewall`): who is admitted to what. One request at a
-  * time; blocks, for `timeout` at most, and throws an `IOException` for what could not be done.
+/** The connection to a firewall's process (`burst-runtime firewall`), which decides what each container
+  * reaches. One request at a time; blocks, for `timeout` at most, and throws an `IOException` if a request
+  * fails.
   */
 private[driver] final class Firewall private (channel: SocketChannel, timeout: FiniteDuration):
   private val selector = Selector.open()
@@ -24,7 +25,7 @@ private[driver] final class Firewall private (channel: SocketChannel, timeout: F
   def admit(address: String, grant: Firewall.Grant): Unit = ask("admit", grant.json(address))
   def exclude(address: String): Unit = ask("exclude", Json.obj("address" -> address.asJson))
 
-  /** The rules go. */
+  /** Removes the rules. */
   def end(): Unit = ask("end", Json.obj())
 
   def close(): Unit =
@@ -58,7 +59,7 @@ private[driver] final class Firewall private (channel: SocketChannel, timeout: F
     selector.selectedKeys.clear()
 
 private[driver] object Firewall:
-  /** `reach` are the servers' addresses and ports, whatever `egress` says. */
+  /** `reach` are the addresses and ports of servers, allowed regardless of `egress`. */
   final case class Grant(flare: String, egress: Boolean, reach: Vector[Destination]):
     private[Firewall] def json(address: String): Json = Json.obj(
       "address" -> address.asJson,

@@ -3,13 +3,13 @@ package docker
 
 import scala.concurrent.duration.FiniteDuration
 
-/** Why the firewall does not let a container through, or still may. */
+/** Why the firewall does not admit a container, or may still do so. */
 private[driver] enum FirewallProblem extends NetworkProblem:
   case ContainerEnded
   case BackendNotFound(why: String)
   case NotAdmitted(why: String)
 
-  /** Another process for its rules did not begin. */
+  /** The process could not be restarted to set its rules again. */
   case NotRenewed(why: String)
   case Silent(within: FiniteDuration)
 

@@ -3,23 +3,23 @@ package docker
 
 import scala.concurrent.duration.FiniteDuration
 
-/** Why there is no image of a user's own. */
+/** Why an image of a user's own cannot be used. */
 private[driver] enum ImageProblem:
-  /** Names begin in one of these ways. */
+  /** Names must begin in one of these ways. */
   case NotAllowed(beginnings: Vector[String])
   case TooLarge(mebibytes: Long, most: Long)
   case TooManyVolumes(most: Int)
 
-  /** Of one that was given up while it came, of which no more is known. */
+  /** The pull was cancelled: no more is known about the image's size. */
   case TooLargeToPull(mebibytes: Long, layers: Int)
   case TooSlow(within: FiniteDuration)
   case DiskFull(said: String)
   case Vanished
 
-  /** The daemon did not do what was asked of it. */
+  /** The daemon rejected a request. */
   case Refused(said: String)
 
-  /** After "The image 'a/b' cannot be run". */
+  /** Follows "The image 'a/b' cannot be run". */
   def sentence: String = this match
     case NotAllowed(beginnings) => s"images here begin with ${beginnings.mkString("'", "', '", "'")}"
     case TooLarge(mebibytes, most) => s"it has $mebibytes MiB, more than the $most of this platform"
@@ -34,7 +34,7 @@ private[driver] enum ImageProblem:
 private[driver] object ImageProblem:
   private val MostSaid = 500
 
-  /** Why a pull failed, by the words of the daemon: it has no code for it. */
+  /** The cause of a failed pull, by the daemon's message: it has no error code for it. */
   def ofPull(said: String): ImageProblem =
     val short = said.take(MostSaid)
     if said.contains("no space left on device") then DiskFull(short) else Refused(short)

@@ -9,8 +9,8 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** Pulls images on threads of the daemon's client, and breaks off what becomes larger than `most` bytes or
-  * takes longer than `time`.
+/** Pulls images on threads of the daemon's client, and cancels pulls that exceed `most` bytes or take longer
+  * than `time`.
   */
 private[driver] final class ImagePull(daemon: DockerDaemon, most: Long, time: FiniteDuration)(using
     ExecutionContext
@@ -19,8 +19,8 @@ private[driver] final class ImagePull(daemon: DockerDaemon, most: Long, time: Fi
 
   private val log = LoggerFactory.getLogger(classOf[ImagePull])
 
-  /** Why it is not there, if it is not. `deadline` is when the time is over, of which others may have taken
-    * some.
+  /** Pulls an image; the result is the reason if it failed. It times out at `deadline`; others may have used
+    * up part of `time` before.
     */
   def start(reference: String, deadline: Deadline): Future[Either[ImageProblem, Unit]] =
     val ended = Promise[Either[ImageProblem, Unit]]()
@@ -37,7 +37,7 @@ private[driver] final class ImagePull(daemon: DockerDaemon, most: Long, time: Fi
     ended.future
 
 private object ImagePull:
-  /** Docker's own bound of an image. */
+  /** Docker's own limit for an image. */
   private val MostLayers = 127
 
   private final class Pull(most: Long, ended: Promise[Either[ImageProblem, Unit]])
@@ -52,7 +52,7 @@ private object ImagePull:
         total <- Option(item.getProgressDetail).flatMap(detail => Option(detail.getTotal))
       do layers = layers.updated(id, total.longValue)
       if layers.values.sum > most || layers.size > MostLayers then
-        // Told to stop before anybody looks whether it is there all the same.
+        // Closed before anybody checks whether the image exists all the same.
         try close()
         finally
           val _ = ended.trySuccess(Left(ImageProblem.TooLargeToPull(most >> 20, MostLayers)))

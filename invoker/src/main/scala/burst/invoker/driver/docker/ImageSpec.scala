@@ -8,7 +8,7 @@ import io.circe.syntax.*
 import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
 
-/** An image of a user's own: what is started in it, with which variables, and what it wants to write to. */
+/** An image of a user's own: its command, its variables, and the directories that it writes to. */
 private[driver] final case class UserImage(
     id: String,
     command: Vector[String],
@@ -18,21 +18,21 @@ private[driver] final case class UserImage(
 )
 
 private[driver] object UserImage:
-  /** As the runtime in its container is told. */
+  /** The form that the runtime in its container receives. */
   given Encoder[UserImage] =
     Encoder.forProduct3("command", "directory", "environment")(image =>
       (image.command, image.directory, image.environment)
     )
 
-/** A container of a user's own image, in which the runtime is the first process and starts what the image
-  * would have: fenced in as any pack, and with nothing of the image's in its runtime. `files` is where this
+/** A container of a user's own image, in which the runtime is the first process and starts the image's
+  * command: isolated like any pack, and without anything of the image's in its runtime. `files` is where this
   * machine has the runtime.
   */
 private[driver] final case class ImageSpec(image: UserImage, files: Path):
   import ImageSpec.*
 
   def fill(command: CreateContainerCmd, host: HostConfig, variables: Vector[String]): Unit =
-    // What the image wants to write to beside /tmp is memory as well, and goes with the container.
+    // The image's volumes, like /tmp, are memory as well, and go with the container.
     val volumes = image.volumes.map(_ -> Scratch).toMap
     host.withTmpFs((volumes ++ host.getTmpFs.asScala).asJava)
     host.withBinds((host.getBinds.toVector ++ binds).asJava)
@@ -49,13 +49,13 @@ private[driver] final case class ImageSpec(image: UserImage, files: Path):
     Bind("/dev/null", Volume(RuntimeFiles.Preloaded), AccessMode.ro)
   )
 
-  /** The image's program is given them all the same. */
+  /** Variables kept from the runtime; the image's program gets them all the same. */
   private def hidden =
     val names = image.environment.keys.toVector.filter(RuntimeFiles.isTold)
     names.filterNot(Set(Variable, RuntimeAddress.TokenVariable)).map(name => s"$name=")
 
 private object ImageSpec:
-  /** What the runtime is told of the image by. */
+  /** The variable by which the runtime receives the image's settings. */
   val Variable = "BURST_IMAGE"
 
   private val Scratch = "rw,noexec,nosuid,nodev,mode=1777,size=64m"

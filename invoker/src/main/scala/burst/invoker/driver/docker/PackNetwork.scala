@@ -19,14 +19,15 @@ import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** The network of this invoker's containers, on which nobody reaches anybody but for what [[admit]] says: a
-  * network of Docker's, and a process that puts rules for it into the kernel. That has no more rights than to
-  * do so, in a container of its own, as the invoker may be an ordinary user.
+/** The network of this invoker's containers, on which nobody reaches anybody except as granted by [[admit]]:
+  * a Docker network, and a process that adds rules for it to the kernel. The process has only the privileges
+  * for that, and runs in a container of its own, as the invoker may be an ordinary user.
   *
-  * Should that process die the rules stay; it is started again when they are to change, and told who is
-  * admitted. With a network of the operator's there are no rules.
+  * If that process dies the rules stay; it is started again when they have to change, and gets the admissions
+  * again. There are no rules with a network of the operator's.
   *
-  * `directory` is the invoker's, for the line to that process; `containers` is how many there may be.
+  * `directory` is the invoker's, for the socket to that process; `containers` is the maximum number of
+  * containers.
   */
 private[driver] final class PackNetwork(
     settings: DockerSettings,
@@ -39,11 +40,12 @@ private[driver] final class PackNetwork(
 
   private val log = LoggerFactory.getLogger(classOf[PackNetwork])
 
-  // Also the name of its rules. By it and the bridge's the firewall knows rules that have outlived their network.
+  // Also the name of its rules. By it and the bridge's name the firewall finds rules that have outlived their
+  // network.
   private val own = s"burst-${owner.take(12)}"
   private val labels = Map(DockerDriver.OwnerLabel -> owner, Label -> "")
 
-  // What it is told is done in order, on a thread of its own.
+  // Requests are handled in order, on a thread of its own.
   private val thread = Executors.newSingleThreadExecutor: task =>
     val made = Thread(task, "burst-firewall")
     made.setDaemon(true)
@@ -54,32 +56,32 @@ private[driver] final class PackNetwork(
   private var subnet = Option.empty[String]
   private var process = Option.empty[Running]
 
-  /** Rules may admit who is not any more: those of a process that was lost, until another begins. */
+  /** Whether a lost process has left rules that may admit too much; until another process begins. */
   private var isStale = false
 
-  /** By address: the container that has it, and what it was granted. */
+  /** By address: the container that has it, and its grant. */
   private var admitted = Map.empty[String, (String, Firewall.Grant)]
 
   private final case class Running(container: String, line: Firewall, directory: Path)
 
   private def docker: DockerClient = daemon.calls
 
-  /** Whether packs are kept from each other. */
+  /** Whether packs are isolated from each other. */
   val isIsolated: Boolean = settings.network.isEmpty
 
-  /** What containers are attached to. */
+  /** The network that containers are attached to. */
   def name: String = settings.network.getOrElse(own)
 
-  /** Makes what there is not yet of it. */
+  /** Creates whatever of it is missing. */
   def open(): Future[Unit] = if isIsolated then Future(ensure()).map(_ => ()) else Future.unit
 
-  /** A container may reach this from now on, and nothing else. */
+  /** Lets a container reach what `grant` lists from now on, and nothing else. */
   def admit(container: DockerContainer, grant: Firewall.Grant): Future[Either[FirewallProblem, Unit]] =
     if !isIsolated then Future.successful(Right(()))
     else
       Future:
         val address = container.address.host
-        // Somebody else may have the address by now.
+        // By now another container may have the address.
         if container.exit.isCompleted then Left(FirewallProblem.ContainerEnded)
         else
           try
@@ -91,17 +93,21 @@ private[driver] final class PackNetwork(
               renew()
               Left(FirewallProblem.NotAdmitted(DockerDriver.reason(problem)))
 
-  /** It may reach nothing any more, or why it still may. Somebody else may have the address by now. */
+  /** Lets the container reach nothing any more; returns why, if that failed. By now another container may
+    * have the address.
+    */
   def exclude(container: String, address: String): Future[Either[FirewallProblem, Unit]] =
     exclude(address, _ == container, isStale)
 
-  /** The same of one that is being ended, which is not told. No process begins for it: before somebody else
-    * has its address that is [[vacate]]d.
+  /** The same for a container that is being ended, without a result. No process is started for it: the
+    * address is [[vacate]]d before another container gets it.
     */
   def forget(container: String, address: String): Unit =
     val _ = exclude(address, _ == container, false)
 
-  /** The former holder of the address is gone: its holder now may reach nothing, or why it still may. */
+  /** The former holder of the address is gone: its new holder must not reach anything; returns why, if that
+    * failed.
+    */
   def vacate(address: String): Future[Either[FirewallProblem, Unit]] = exclude(address, _ => true, isStale)
 
   private def exclude(
@@ -126,14 +132,14 @@ private[driver] final class PackNetwork(
                 if renews then renew() else Right(())
           case _ => if renews then renew() else Right(())
 
-  /** Its containers are gone: so are the network and its rules. */
+  /** Called when its containers are gone: removes the network and its rules. */
   def close(): Future[Unit] =
     Future:
       if subnet.isDefined then
         try ensure().line.end()
         catch
           case NonFatal(_) =>
-            // The process had died; the rules are still there.
+            // The process had died; the rules still exist.
             lose()
             ensure().line.end()
         lose()
@@ -146,7 +152,7 @@ private[driver] final class PackNetwork(
       val _ = docker.removeNetworkCmd(network).exec()
     catch case _: NotFoundException => ()
 
-  /** A busy daemon may take a container for gone before its place in the network is. */
+  /** A busy daemon may report a container as gone before its endpoint in the network is. */
   @tailrec private def removeEmptied(deadline: Deadline): Unit =
     Try(remove(own)) match
       case scala.util.Success(_) => ()
@@ -155,7 +161,7 @@ private[driver] final class PackNetwork(
         TimeUnit.MILLISECONDS.sleep(RemovalPause.toMillis)
         removeEmptied(deadline)
 
-  /** Ends the process, if there is one; the rules stay. */
+  /** Ends the process, if it exists; the rules stay. */
   private def lose(): Unit =
     process.foreach: running =>
       running.line.close()
@@ -164,7 +170,7 @@ private[driver] final class PackNetwork(
       isStale = true
     process = None
 
-  /** Another process begins with rules that admit those who are, and nobody else; or why there is none. */
+  /** Starts another process with rules for the current admissions only; returns why, if that failed. */
   private def renew(): Either[FirewallProblem, Unit] =
     lose()
     try
@@ -189,8 +195,8 @@ private[driver] final class PackNetwork(
     isStale = false
     running
 
-  /** That of an earlier life is taken again. It was not removed before, as its rules would have outlived it.
-    * It is looked for first, as not every version of Docker's says in the same way that it is there.
+  /** Reuses the network of an earlier process. It was not removed before, as its rules would have outlived
+    * it. It is looked up first, as versions of Docker differ in how they report that it exists.
     */
   private def openNetwork(): String =
     val network =
@@ -200,8 +206,8 @@ private[driver] final class PackNetwork(
     subnet = Some(addresses(network))
     addresses(network)
 
-  /** One of an earlier life may be larger than it need be: a life that ended while it was made, or of a
-    * version that left it so.
+  /** An existing network may be larger than necessary: made by a process that ended meanwhile, or by an older
+    * version.
     */
   private def narrowed(found: Network): Network =
     val known = addresses(found)
@@ -214,8 +220,8 @@ private[driver] final class PackNetwork(
       .find(!_.contains(':'))
       .getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
 
-  /** With no more addresses than containers need, out of those that Docker picks: each that a container looks
-    * for takes an entry of a table that all of the machine share.
+  /** Creates a network with no more addresses than containers need, out of those that Docker picks: each
+    * address that a container looks up takes an entry of a table that the whole machine shares.
     */
   @tailrec private def create(attempts: Int): Network =
     createNetwork(None)
@@ -223,7 +229,7 @@ private[driver] final class PackNetwork(
     remove(own)
     Try(createNetwork(Some(narrow))) match
       case scala.util.Success(_) => inspect()
-      // Somebody else may have taken them meanwhile.
+      // Somebody else may have taken the addresses in the meantime.
       case scala.util.Failure(problem) => if attempts > 1 then create(attempts - 1) else throw problem
 
   private def inspect(): Network = docker.inspectNetworkCmd().withNetworkId(own).exec()
@@ -235,16 +241,17 @@ private[driver] final class PackNetwork(
       .withIpam(Network.Ipam().withConfig(ipam.toList.asJava))
       .withName(own)
       .withDriver("bridge")
-      // What the rules say is of IPv4.
+      // The rules cover only IPv4.
       .withEnableIpv6(false)
       .withOptions(Map("com.docker.network.bridge.name" -> bridge).asJava)
       .withLabels(labels.asJava)
       .exec()
 
-  private def bridge = s"burst${owner.take(8)}" // the kernel's names have 15 letters
+  private def bridge = s"burst${owner.take(8)}" // the kernel limits names to 15 characters
 
   private def start(network: String): Running =
-    // The outer directory lets nobody but the invoker in, the inner one also the process, who is somebody else.
+    // Only the invoker can enter the outer directory; the inner one is open to the process, which is another
+    // user.
     val outer = makeDirectory()
     val inner = Files.createDirectory(outer.resolve("s"))
     Files.setPosixFilePermissions(inner, PosixFilePermissions.fromString("rwxrwxrwx"))
@@ -275,7 +282,7 @@ private[driver] final class PackNetwork(
     val host = HostConfig
       .newHostConfig()
       .withNetworkMode("host")
-      // Where the daemon gives containers other users, a host's network takes the host's.
+      // If the daemon remaps users of containers, the host's network requires the host's users.
       .withUsernsMode("host")
       .withCapDrop(Capability.ALL)
       .withCapAdd(Capability.NET_ADMIN)
@@ -317,26 +324,26 @@ private[driver] final class PackNetwork(
     words.toString.trim
 
 private[driver] object PackNetwork:
-  /** Of the network, and of the container that keeps it, beside whose they are. */
+  /** The label of the network, and of its firewall's container, in addition to the owner's. */
   val Label = "burst.network"
   private val Private = PosixFilePermissions.fromString("rwx------")
   private val SocketMount = "/run/burst"
   private val Socket = "firewall"
 
-  /** Bytes of a socket's path, of which the kernel takes 107. */
+  /** The maximum length of a socket's path in bytes, set by the kernel. */
   private val LongestAddress = 107
   private val Memory = 64L << 20
   private val Pids = 8L
   private val RetryPause = 5.millis
   private val RemovalPause = 50.millis
 
-  /** How long an emptied network may take to be one. */
+  /** How long it may take until the emptied network can be removed. */
   private val Patience = 10.seconds
 
-  /** How often addresses are looked for that nobody has. */
+  /** How often it looks for free addresses. */
   private val Attempts = 3
 
-  /** What to do about a network that cannot be had, for this reason. */
+  /** The message about a network that cannot be set up, for this reason. */
   def refused(problem: Throwable): SetupException = SetupException(
     s"packs cannot be kept from each other (${DockerDriver.reason(problem)}). To do without, name a network " +
       "of Docker's as burst.invoker.docker.network, such as bridge.",

@@ -14,12 +14,13 @@ import scala.annotation.tailrec
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** The images that this invoker had pulled, and no other's. When they have more than `most` bytes together
-  * those go that were wanted longest ago. One that a container has stays, as does what somebody else has put
-  * under the name of one since.
+/** The images that this invoker, and no other, had pulled. When they exceed `most` bytes together, those not
+  * requested for longest are removed. An image that a container uses stays, and so does one that somebody
+  * else has since put under the same name.
   *
-  * They are noted in `file` for the invoker's next life, each before it is pulled: one that nobody has noted
-  * would never go. They are removed one at a time on a thread of their own, as that may take the daemon long.
+  * They are recorded in `file` for the invoker's next process, each before it is pulled: an unrecorded one
+  * would never be removed. They are removed one at a time on a separate thread, as that can take the daemon
+  * long.
   */
 private[driver] final class PulledImages(file: Path, most: Long, store: ImageStore):
   import PulledImages.*
@@ -32,51 +33,57 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
     made
   private given ExecutionContext = ExecutionContext.fromExecutor(thread)
 
-  /** Whichever was wanted last is last. No lock: the start of a container must not wait for removals. */
+  /** The most recently requested is last. No lock: the start of a container must not wait for removals. */
   private val known = AtomicReference(read().flatMap(settled))
 
-  /** One that is about to be pulled. */
+  /** Records an image that is about to be pulled. */
   def expect(reference: String): Unit = note(reference)(_ :+ Pulled(reference, None, 0))
 
-  /** One whose pull came to nothing, unless it is there all the same. */
+  /** Forgets an image whose pull failed, unless it exists all the same. */
   def settle(reference: String): Unit =
     val found = settled(Pulled(reference, None, 0))
     note(reference)(_ ++ found)
 
-  /** One that has been pulled, which is wanted more than all others; when there is room for it. */
+  /** Records an image that has been pulled, as the most recently requested; completes when there is room for
+    * it.
+    */
   def add(reference: String, image: StoredImage): Future[Unit] =
     note(reference)(_ :+ Pulled(reference, Some(image.id), image.bytes))
     Future:
       val _ = evict(known.get.map(_.bytes).sum - most, Set(reference))
 
-  /** One that was pulled for nothing goes, and no other for it. */
+  /** Removes an image that was pulled in vain; no other is removed for it. */
   def drop(reference: String, image: StoredImage): Future[Unit] =
     val unwanted = Pulled(reference, Some(image.id), image.bytes)
     note(reference)(unwanted +: _)
     Future:
       val _ = removed(unwanted)
 
-  /** One that is used again, whoever had it pulled. */
+  /** Records a further use of an image, whoever had it pulled. */
   def want(reference: String): Unit =
     val _ = known.updateAndGet: images =>
       val (wanted, others) = images.partition(_.reference == reference)
       others ++ wanted
 
-  /** Has so many bytes go, whatever room there is, as the disk has none; says whether any did. */
+  /** Removes images of at least this many bytes, whatever their limit, as the disk is full; returns whether
+    * any were removed.
+    */
   def free(bytes: Long): Future[Boolean] = Future(evict(bytes, Set.empty) > 0)
 
-  /** What is being removed is left to the daemon. */
+  /** Removals in progress are left to the daemon. */
   def close(): Unit =
     val _ = thread.shutdownNow()
 
-  /** How many bytes are gone or going, of those that are not `spared`. */
+  /** Removes images that are not `spared`; returns how many bytes are freed, or about to be. */
   @tailrec private def evict(bytes: Long, spared: Set[String], freed: Long = 0): Long =
     known.get.find(image => image.id.isDefined && !spared(image.reference)) match
       case Some(image) if freed < bytes && !thread.isShutdown =>
         evict(bytes, spared + image.reference, freed + removed(image))
       case _ => freed
 
-  /** How many bytes go with it. What is going still counts until it is seen to be gone. */
+  /** Removes an image, and returns how many bytes that frees. An image still counts until it is known to be
+    * gone.
+    */
   private def removed(image: Pulled): Long =
     try
       val own = store.find(image.reference).exists(found => image.id.contains(found.id))
@@ -88,7 +95,7 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
         log.warn("image {} cannot be removed: {}", image.reference, DockerDriver.reason(problem))
         0
 
-  /** What became of one that was being pulled. */
+  /** The outcome for an image that was being pulled. */
   private def settled(image: Pulled): Option[Pulled] =
     if image.id.isDefined then Some(image)
     else
@@ -116,8 +123,8 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
         log.warn("it is not known which images were pulled, and none of them goes: {}", problem.getMessage)
         Vector.empty
 
-  /** One at a time, so that the newest is last. It is on the disk before it has its name: a failure of power
-    * leaves what was there, or what is.
+  /** Writes one list at a time, so that the newest is last. The file is on the disk before it is renamed: a
+    * power failure leaves the old list or the new one.
     */
   private def write(): Unit = synchronized:
     try
@@ -130,12 +137,12 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
         log.warn("which images were pulled cannot be noted in {}: {}", file, problem.getMessage)
 
 private[driver] object PulledImages:
-  /** Without an id it is being pulled. */
+  /** Without an id the image is being pulled. */
   private final case class Pulled(reference: String, id: Option[String], bytes: Long) derives Codec
 
 private[driver] final case class StoredImage(id: String, bytes: Long)
 
-/** Where images are. Calls block, and throw where it does not answer. */
+/** Where images are stored. Calls block, and throw if the store does not answer. */
 private[driver] trait ImageStore:
   def find(reference: String): Option[StoredImage]
   def remove(reference: String): Removal
@@ -143,7 +150,7 @@ private[driver] trait ImageStore:
 private[driver] enum Removal:
   case Gone
 
-  /** It takes longer than one waits for it. */
+  /** It takes longer than the call waits. */
   case Going
 
   /** Somebody uses it. */

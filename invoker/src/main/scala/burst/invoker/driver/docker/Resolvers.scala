@@ -6,8 +6,8 @@ import java.nio.file.{Files, Path}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** The servers that resolve names for containers: those of this machine, as Docker finds them. Of one that
-  * listens on this machine alone Docker asks by itself, in the containers' place.
+/** The name servers for containers: those of this machine, as Docker finds them. If one listens only on this
+  * machine, Docker queries it on the containers' behalf.
   */
 private[driver] object Resolvers:
   private val Candidates = Vector("/etc/resolv.conf", "/run/systemd/resolve/resolv.conf")

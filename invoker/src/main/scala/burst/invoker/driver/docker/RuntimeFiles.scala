@@ -4,11 +4,11 @@ package docker
 import burst.node.{RuntimeBinary, RuntimeProblem}
 import java.nio.file.{Files, Path}
 
-/** The runtime with all it needs to run, as a directory that is mounted into images of users' own: they may
-  * have no C library, or another one. Made when the first one is asked for.
+/** The runtime with everything it needs to run, as a directory that is mounted into users' images: they may
+  * have no C library, or another one. Created on first use.
   */
 private[driver] final class RuntimeFiles(binary: RuntimeBinary, directory: Path):
-  /** Where they are, or why they are not. Blocks. */
+  /** The directory, or why it could not be created. Blocks. */
   def made: Either[RuntimeProblem, Path] = laidOut
 
   private lazy val laidOut: Either[RuntimeProblem, Path] =
@@ -18,16 +18,16 @@ private[driver] final class RuntimeFiles(binary: RuntimeBinary, directory: Path)
     binary.layOut(directory).map(_ => directory)
 
 private[driver] object RuntimeFiles:
-  /** Where a container has them. */
+  /** Where containers have the directory. */
   val MountPoint = "/.burst"
 
-  /** What it is started with: by a loader of its own, and by no library of the image. */
+  /** The command that starts it: with a loader of its own, and without any library of the image. */
   val EntryPoint: List[String] =
     List(s"$MountPoint/loader", "--inhibit-cache", "--library-path", MountPoint, s"$MountPoint/burst-runtime")
 
-  /** Where a loader looks for libraries to load first, whatever it is told. */
+  /** A file of libraries that a loader always loads first. */
   val Preloaded = "/etc/ld.so.preload"
 
-  /** What a loader and a C library are told by variables, which images must not tell ours. */
+  /** Whether a variable affects a loader or a C library: images must not set those for ours. */
   def isTold(variable: String): Boolean =
     List("LD_", "GLIBC_", "MALLOC_", "BURST_").exists(variable.startsWith)

@@ -14,11 +14,11 @@ import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** Images of users' own. None is trusted, nor is where it comes from: it may never come, or never end.
+/** Users' own images. Neither they nor their registries are trusted: a pull may never begin, or never end.
   *
-  * One that is there is not asked for again: whoever wants the next one gives it another tag. One that was
-  * refused is not pulled again for a while. Pulls take no thread of those that other packs' calls need. Which
-  * were pulled is noted in `file`, so that they make room for others.
+  * An image that exists is not pulled again: a new version needs another tag. One that was refused is not
+  * pulled again for a while. Pulls take no thread that other packs' calls need. Pulled images are recorded in
+  * `file`, so that they can make room for others.
   */
 private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDaemon, file: Path)(using
     ExecutionContext
@@ -33,7 +33,8 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   private val pull = ImagePull(daemon, most, settings.pullTimeout)
   private val kept = PulledImages(file, settings.disk << 20, Store)
 
-  /** The image of this name, which is pulled where it is not there; or why there is none. */
+  /** Returns the image of this name, which is pulled if it does not exist; or the reason why there is none.
+    */
   def find(name: String): Future[Either[ImageProblem, UserImage]] =
     if !settings.allowed.exists(name.startsWith) then
       Future.successful(Left(ImageProblem.NotAllowed(settings.allowed)))
@@ -46,7 +47,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
         case None => refusal(reference).fold(pulled(reference))(it => Future.successful(Left(it)))
       .recover { case NonFatal(problem) => Left(ImageProblem.Refused(DockerDriver.reason(problem))) }
 
-  /** Whether it has gone since it was found. Blocks. */
+  /** Whether it has been removed since it was found. Blocks. */
   def isGone(image: UserImage): Boolean = Try(inspect(image.id)).toOption.exists(_.isEmpty)
 
   def close(): Unit = kept.close()
@@ -62,7 +63,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
     else if image.volumes.sizeIs > MostVolumes then Left(ImageProblem.TooManyVolumes(MostVolumes))
     else Right(image)
 
-  /** All who want the same image wait for one pull, and what came of it is judged once. */
+  /** All requests for the same image wait for one pull, whose outcome is judged once. */
   private def pulled(reference: String): Future[Either[ImageProblem, UserImage]] =
     val ended = Promise[Either[ImageProblem, UserImage]]()
     Option(pulls.putIfAbsent(reference, ended.future)).getOrElse:
@@ -77,7 +78,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
         case other => Future.successful(other)
       ended.completeWith(outcome.flatMap(judged(reference, _))).future
 
-  /** Registries may say that the disk is full as well, of one name after the other. */
+  /** Limits removals: registries can also cause a full disk, with one name after another. */
   private def mayFree(): Boolean =
     val now = Deadline.now
     freed.getAndUpdate(last => if last + RefusedFor <= now then now else last) + RefusedFor <= now
@@ -94,7 +95,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
       without(reference, problem)
     case Left(problem) => without(reference, problem)
 
-  /** If it may be kept. It has no other image removed where it goes itself. */
+  /** Keeps an image if it is acceptable. One that is dropped itself causes no other image to be removed. */
   private def keep(reference: String, found: InspectImageResponse): Future[Either[ImageProblem, UserImage]] =
     accept(found) match
       case Left(problem) =>
@@ -102,7 +103,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
         kept.drop(reference, stored(found)).map(_ => Left(problem))
       case accepted => kept.add(reference, stored(found)).map(_ => accepted)
 
-  /** The daemon may have been done with it when it was told to stop, or be a little later. */
+  /** The daemon may have finished the pull when it was cancelled, or may do so a little later. */
   private def unwanted(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
     refuse(reference, problem)
     inspect(reference) match
@@ -147,10 +148,10 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
 private[driver] object UserImages:
   private val MostVolumes = 16
 
-  /** Longer than a daemon takes to leave off. */
+  /** Longer than a daemon takes to cancel a pull. */
   private val Stopping = 10.seconds
 
-  /** For so long, so many are not pulled again. */
+  /** How long, and how many, refused images are not pulled again. */
   private val RefusedFor = 5.minutes
   private val MostRefusals = 100
 
@@ -162,7 +163,7 @@ private[driver] object UserImages:
   private def isTimeout(problem: Throwable): Boolean =
     Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists(_.isInstanceOf[InterruptedIOException])
 
-  /** Docker would pull all tags of a name without one. */
+  /** Without a tag Docker would pull all tags of a name. */
   def withTag(name: String): String =
     val last = name.drop(name.lastIndexOf('/') + 1)
     if last.contains(':') || last.contains('@') then name else s"$name:latest"
@@ -182,8 +183,8 @@ private[driver] object UserImages:
       config.flatMap(it => Option(it.getVolumes)).fold(Vector.empty)(_.asScala.keys.toVector.sorted)
     )
 
-/** Which images of users' own there may be: those whose names begin in one of these ways, of so many MiB each
-  * and, those that were pulled, together.
+/** Which images of users' own are allowed: those whose names begin in one of these ways, with at most `size`
+  * MiB each and, for pulled ones, `disk` MiB together.
   */
 final case class ImageSettings(allowed: Vector[String], size: Long, disk: Long, pullTimeout: FiniteDuration)
 

@@ -14,9 +14,9 @@ import scala.concurrent.duration.{Deadline, DurationInt}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
-/** What the cluster has for this invoker's packs now, by one watch over its nodes and one over its pods:
-  * [[NodeCapacity]] computes it, again a moment after something has changed, so that a hundred pods that come
-  * together are one change.
+/** What the cluster currently has for this invoker's packs, by one watch over its nodes and one over its
+  * pods: [[NodeCapacity]] computes it, again a moment after something has changed, so that a hundred pods
+  * that start together are one change.
   */
 private[driver] final class ClusterRooms private (
     settings: KubernetesSettings,
@@ -37,7 +37,7 @@ private[driver] final class ClusterRooms private (
   private val pods: SharedIndexInformer[Pod] = cluster.allPods
     .runnableInformer(0)
     .itemStore(others)
-    // However the watch breaks, it is taken up again.
+    // The watch is resumed however it breaks.
     .exceptionHandler((started, _) => started)
 
   private val nodes: SharedIndexInformer[Node] = cluster.nodes
@@ -53,11 +53,11 @@ private[driver] final class ClusterRooms private (
   def onChange(changed: () => Unit): Unit = synchronized:
     listeners :+= changed
 
-  /** All nodes there are, by the label that Kubernetes gives each. */
+  /** All existing nodes, by the label that Kubernetes gives each. */
   def hosts: Set[String] = nodes.getStore.list().asScala.map(NodeSeen.host).toSet
 
-  /** A node had no room for what was thought to fit: it is given nothing for a while, as more is known of it
-    * elsewhere than is seen here.
+  /** Called when a node had no room for what should have fit: it gets nothing for a while, as Kubernetes
+    * knows more about it than is seen here.
     */
   def refused(node: String): Unit =
     log.warn("node {} had no room for a pack: it is given none for {}", node, HoldOff.toCoarsest)
@@ -70,7 +70,7 @@ private[driver] final class ClusterRooms private (
     nodes.close()
     pods.close()
 
-  /** Blocks until all is known. */
+  /** Blocks until nodes and pods are known. */
   private def begin(): Unit =
     for informer <- Vector(pods, nodes) do
       val started = informer.start().toCompletableFuture
@@ -93,15 +93,15 @@ private[driver] final class ClusterRooms private (
 private[driver] object ClusterRooms:
   private val log = LoggerFactory.getLogger(classOf[ClusterRooms])
 
-  /** Between what is seen and what is made of it. */
+  /** The time between a change and the new computation. */
   private val Pause = 100.millis
 
   private val HoldOff = 15.seconds
 
-  /** Of calls: lists of a large cluster are more than one. */
+  /** In timeouts of calls: listing a large cluster takes more than one call. */
   private val Patience = 3
 
-  /** What an API server answers to one who may not see something. */
+  /** The codes of an API server's answers if access is denied. */
   private val Hidden = Set(401, 403, 404)
 
   private def isHidden(problem: Throwable): Boolean =
@@ -109,9 +109,9 @@ private[driver] object ClusterRooms:
       case answer: KubernetesClientException => Hidden(answer.getCode)
       case _ => false
 
-  /** Nothing, and the log says why, where the invoker may not see the cluster. Blocks until it is seen.
-    * Throws `SetupException` where it cannot be seen for now: what it has is not to be guessed for as long as
-    * the invoker lives.
+  /** Returns nothing, and logs why, if the invoker is not allowed to watch the cluster. Blocks until the
+    * cluster has been read. Throws `SetupException` if that fails temporarily: the invoker must not guess the
+    * room for the rest of its life.
     */
   def watch(
       settings: KubernetesSettings,

@@ -6,19 +6,19 @@ import io.fabric8.kubernetes.api.model.*
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** What Kubernetes is asked for in place of a pack that has no room: pure. It requests what the pack would,
-  * and is for none of the nodes that are there; whatever adds nodes to the cluster sees that it fits on a new
-  * one. Were it given a node, it would end at once.
+/** What Kubernetes is asked for instead of a pack without room: a pure function. The pod requests what the
+  * pack would, and fits none of the existing nodes; whatever adds nodes to the cluster sees that it fits on a
+  * new one. If it were scheduled, it would end immediately.
   */
 private[driver] object DemandPod:
   val Label = "burst.demand"
 
-  /** Which nodes there were when it was made. */
+  /** The nodes that existed when it was made. */
   val Nodes = "burst.nodes"
   private val Workers = "burst.workers"
   private val Memory = "burst.memory"
 
-  /** The pods of one kind are alike. */
+  /** All pods of one kind are alike. */
   final case class Kind(workers: Int, memory: Int)
 
   def pod(
@@ -39,7 +39,7 @@ private[driver] object DemandPod:
         ObjectMetaBuilder()
           .withName(name)
           .withLabels(Map(
-            // what packs may not reach it may not
+            // network policies for packs apply to it as well
             "app.kubernetes.io/name" -> "burst-pack",
             Label -> owner,
             Workers -> kind.workers.toString,
@@ -58,14 +58,14 @@ private[driver] object DemandPod:
     val labels = pod.getMetadata.getLabels
     Try(Kind(labels.get(Workers).toInt, labels.get(Memory).toInt)).toOption
 
-  /** Whether it still stands for something: it was given no node, is not about to go, and the nodes are those
-    * it is not for.
+  /** Whether it still represents demand: it has no node, is not being deleted, and was made for the current
+    * nodes.
     */
   def waits(pod: Pod, hosts: Set[String]): Boolean =
     Option(pod.getSpec.getNodeName).forall(_.isEmpty) && pod.getMetadata.getDeletionTimestamp == null &&
       pod.getMetadata.getLabels.get(Nodes) == mark(hosts)
 
-  /** Pods to make, at most `most` in all. */
+  /** The pods to make, at most `most` in total. */
   def kinds(packs: Vector[WantedPacks], most: Int): Map[Kind, Int] =
     packs.foldLeft((most, Map.empty[Kind, Int])) { case ((left, all), wanted) =>
       val kind = Kind(wanted.workers, wanted.memory)
@@ -73,7 +73,7 @@ private[driver] object DemandPod:
       (left - count, if count > 0 then all.updated(kind, all.getOrElse(kind, 0) + count) else all)
     }._2
 
-  /** On a node that packs could use, and none of these. */
+  /** On a node that packs could use, but none of these. */
   private def elsewhere(hosts: Set[String], arch: String): Affinity =
     import PackPod.rule
     val fits = List(

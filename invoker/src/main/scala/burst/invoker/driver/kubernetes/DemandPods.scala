@@ -9,15 +9,15 @@ import scala.concurrent.duration.{Deadline, DurationInt}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
-/** Keeps as many pods as packs wait for room ([[DemandPod]]), looking after them every other second for as
-  * long as there are any. One that has been given a node, or was made for other nodes than there are, is
-  * removed: a new node's room is for packs. Then it takes a turn until there are others, by which those who
-  * waited may have it.
+/** Keeps as many pods as there are packs that wait for room ([[DemandPod]]), checking them every other second
+  * while there are any. One that has been scheduled, or was made for other nodes than the current ones, is
+  * removed: a new node's room is for packs. Others are only made in the next turn, so that packs that waited
+  * can have the room.
   *
   * @param hosts
-  *   the nodes that are there
+  *   the existing nodes
   * @param arch
-  *   what packs are built for, as `uname` says it
+  *   what packs are built for, as reported by `uname`
   */
 private[driver] final class DemandPods(
     settings: KubernetesSettings,
@@ -31,7 +31,7 @@ private[driver] final class DemandPods(
 
   private val log = LoggerFactory.getLogger(classOf[DemandPods])
 
-  /** Held for as long as calls are made, so that who closes finds what there is. */
+  /** Held during calls, so that `close` finds all pods that were made. */
   private val calls = Object()
   private var made = false
   @volatile private var closed = false
@@ -40,7 +40,7 @@ private[driver] final class DemandPods(
   private var wanted = Vector.empty[WantedPacks]
   private var due = false
 
-  /** Whether the last turn failed in something, which is told once; and whether this one has. */
+  /** Whether the last turn failed in something, which is logged once; and whether this one has. */
   private var failing = false
   @volatile private var broken = false
 
@@ -51,16 +51,16 @@ private[driver] final class DemandPods(
       due = true
       Delay.after(Pause)(keep())
 
-  /** Where demand pods leave packs no room, as by a quota, they go for a while. */
+  /** If demand pods leave packs no room, for example because of a quota, they are removed for a while. */
   def backOff(): Unit =
     rests = Rest.fromNow
     clear()
 
-  /** Removes all, those of an earlier run among them. Blocks. */
+  /** Removes all demand pods, including those of an earlier run. Blocks. */
   def clear(): Unit = calls.synchronized:
     attempt(pods().foreach(pod => attempt(remove(pod)))): Unit
 
-  /** Removes those it has made. Blocks. */
+  /** Removes the demand pods that this one has made. Blocks. */
   def close(): Unit =
     closed = true
     calls.synchronized:
@@ -75,7 +75,7 @@ private[driver] final class DemandPods(
       due = !closed && (wanted.nonEmpty || left.forall(_ > 0))
       if due then Delay.after(Interval)(keep())
 
-  /** How many may be there then. */
+  /** Returns how many may exist afterwards. */
   private def settle(kinds: Map[DemandPod.Kind, Int]): Int =
     val here = hosts()
     val (waiting, others) = pods().partition(DemandPod.waits(_, here))
@@ -111,7 +111,7 @@ private[driver] final class DemandPods(
         None
 
 private[driver] object DemandPods:
-  /** Between what is wanted and what is done about it. */
+  /** The time between a change of demand and the reaction. */
   private val Pause = 100.millis
   private val Interval = 2.seconds
   private val Rest = 30.seconds

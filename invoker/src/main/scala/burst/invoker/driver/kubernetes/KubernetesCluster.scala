@@ -10,9 +10,9 @@ import scala.concurrent.duration.FiniteDuration
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
-/** The connection to one Kubernetes API server. `resizes` says that it changes pods' limits while they run,
-  * `invoker` is the pod this process is in, if it is in one: Kubernetes removes what belongs to it when it is
-  * gone.
+/** The connection to one Kubernetes API server. `resizes` is whether the server can change pods' limits while
+  * they run, `invoker` is the pod that this process is in, if any: Kubernetes removes its dependants when it
+  * is gone.
   */
 final class KubernetesCluster private (
     client: KubernetesClient,
@@ -28,7 +28,7 @@ final class KubernetesCluster private (
       : NonNamespaceOperation[KubernetesSecret, SecretList, Resource[KubernetesSecret]] =
     client.secrets().inNamespace(namespace)
 
-  /** Those of the whole cluster, which needs rights of its own. */
+  /** Nodes and pods of the whole cluster, which require permissions of their own. */
   private[driver] def nodes: NonNamespaceOperation[Node, NodeList, Resource[Node]] = client.nodes()
   private[driver] def allPods: AnyNamespaceOperation[Pod, PodList, PodResource] =
     client.pods().inAnyNamespace()
@@ -40,7 +40,7 @@ final class KubernetesCluster private (
 object KubernetesCluster:
   private val Retries = 3
 
-  /** Connects by the service account of the pod this process is in, else as kubectl would. Throws
+  /** Connects with the service account of the pod this process is in, otherwise as kubectl would. Throws
     * `SetupException`.
     */
   def connect(settings: KubernetesSettings): KubernetesCluster =

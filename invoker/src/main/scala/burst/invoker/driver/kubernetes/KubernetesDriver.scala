@@ -14,18 +14,18 @@ import scala.util.{Try, Using}
 
 /** Packs as pods of a Kubernetes cluster, one each, wherever it has room.
   *
-  * From request to listening runtime there are two calls to the API, for the pod and its token; then the news
-  * of the pod are awaited, and its address is tried until a connection is accepted. All news come by one
+  * From request to listening runtime there are two calls to the API, for the pod and its token; then it waits
+  * for changes of the pod, and tries its address until a connection is accepted. All changes come by one
   * watch over the pods of this `owner`: no thread waits for a pod.
   *
-  * The nodes have no disk in common with the invoker, so that packages are sent to the runtimes. For the same
-  * reason a pre-warmed pod is one like any other. It waits with the limits of a guess; those of its pack are
-  * asked for when it is adopted, and where that is less, the kubelet sees to it in its own time. Where the
-  * server cannot change them, a pod serves packs of its own size only. What pods reach is for the cluster's
-  * network policies to say.
+  * The nodes share no disk with the invoker, so packages are sent to the runtimes. For the same reason a
+  * pre-warmed pod is like any other. It waits with guessed limits; those of its pack are requested when it is
+  * adopted, and if they are lower, the kubelet applies them in its own time. If the server cannot change
+  * limits, a pod serves only packs of its own size. What pods can reach is up to the cluster's network
+  * policies.
   *
-  * `blocking` runs the calls, which wait for the API. With `rooms` packs have slots of a node, and are made
-  * for it; by `demand` the cluster sees what waits for more.
+  * `blocking` runs the calls, which wait for the API. With `rooms` packs have slots on a node, and are made
+  * for it; `demand` shows the cluster which packs wait for more.
   */
 final class KubernetesDriver(
     settings: KubernetesSettings,
@@ -49,7 +49,7 @@ final class KubernetesDriver(
   def packageForm = PackageForm.Archive
   def limits = "pods are held to the processors and memory of their packs' workers"
 
-  /** The scheduler gives a node's room to pods, whatever they do. */
+  /** The scheduler reserves a node's room for pods, whatever they do. */
   def reserves = true
 
   override def room: Option[ClusterRoom] = rooms.map(_.current)
@@ -103,7 +103,7 @@ final class KubernetesDriver(
       .recover(problem => Left(PodProblem.refused(KubernetesCluster.reason(problem))))
       .flatMap:
         case Right(address) =>
-          // The runtime has it now.
+          // The runtime has read it by now.
           Future(deleteToken(pod.name))
           Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
         case Left(problem) =>
@@ -111,7 +111,7 @@ final class KubernetesDriver(
             case _: PodProblem.OverQuota => true
             case _ => false
           if overQuota then demand.foreach(_.backOff())
-          // that no node has room for such a pod says nothing of this invoker
+          // if no node has room for such a pod, that says nothing about this invoker
           val crowded = problem match
             case _: PodProblem.Unplaced => true
             case _ => pod.snapshot.exists(PodState.foundNoRoom)
@@ -122,7 +122,7 @@ final class KubernetesDriver(
             .copy(operation = Option.when(waits)(Operation.Schedule))
           remove(pod).map(_ => Left(failure))
 
-  /** One whose node is known is given it soon, or not at all. */
+  /** A pod with a designated node is scheduled soon, or not at all. */
   private def placed(pod: WatchedPod, node: Option[String]): Future[Either[PodProblem, Unit]] = node match
     case None => Future.successful(Right(()))
     case Some(node) =>
@@ -130,7 +130,7 @@ final class KubernetesDriver(
         .until(PodState.placed, settings.scheduleTimeout)
         .map(_.toRight(PodProblem.Unplaced(node, settings.scheduleTimeout, obstacle(pod))))
 
-  /** The kubelet looks for the token when it starts the container: it has to be there before. */
+  /** The kubelet reads the token when it starts the container: the Secret must be created first. */
   private def create(
       pod: WatchedPod,
       allowed: PodLimits,
@@ -155,7 +155,7 @@ final class KubernetesDriver(
     Future(accepts(address)).flatMap: accepted =>
       if accepted then Future.successful(Right(address))
       else
-        // A pod has its address before its image.
+        // A pod has an address before its image is pulled.
         pod.snapshot.flatMap(PodState.address).flatMap(_.left.toOption) match
           case Some(problem) => Future.successful(Left(problem))
           case None if deadline.isOverdue() => Future.successful(Left(late(pod)))
@@ -194,8 +194,8 @@ final class KubernetesDriver(
     case own: PodContainer => change(own, limits(resources))
     case _ => Future.successful(false)
 
-  /** Whether the pod has the limits now. Those that its node has no room for, or cannot take away, are given
-    * up.
+  /** Whether the pod has the limits now. If its node has no room for them, or cannot reduce them, the change
+    * is withdrawn.
     */
   private def change(own: PodContainer, wanted: PodLimits): Future[Boolean] =
     val before = own.limits.current
@@ -210,7 +210,7 @@ final class KubernetesDriver(
         own.pod.until(held, ResizeBound).flatMap: outcome =>
           if outcome.contains(true) then Future.successful(true) else propose(own, before).map(_ => false)
 
-  /** Whether the API takes the limits, which the kubelet then sees to. */
+  /** Whether the API accepts the limits, which the kubelet then applies. */
   private def propose(own: PodContainer, wanted: PodLimits): Future[Boolean] =
     own.limits
       .change(wanted): _ =>
@@ -232,7 +232,7 @@ final class KubernetesDriver(
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: PodContainer =>
-      // Its processors and memory are free as soon as it is dead; the kubelet takes longer to clear it away.
+      // Its CPUs and memory are free as soon as it is dead; the kubelet takes longer to clean up.
       Future.firstCompletedOf(Seq(own.exit.map(_ => StopOutcome.Gone), remove(own.pod)))
     case _ => Future.successful(StopOutcome.Gone)
 
@@ -255,7 +255,7 @@ final class KubernetesDriver(
       rooms.foreach(_.close())
       cluster.close()
 
-  /** Answers when the API does not know the pod any more, that is when its kubelet has confirmed its end. */
+  /** Completes when the API no longer knows the pod, that is, when its kubelet has confirmed its end. */
   private def remove(pod: WatchedPod): Future[StopOutcome] =
     val removal = pod.asked.future
       .map(_ => delete(pod))
@@ -277,7 +277,7 @@ final class KubernetesDriver(
     Try(cluster.secrets.withName(name).delete()).failed.foreach: problem =>
       log.warn("token of pod {} cannot be deleted: {}", name, KubernetesCluster.reason(problem))
 
-  /** Whatever the watch missed. */
+  /** Catches what the watch missed. */
   private def lookFor(pod: WatchedPod): StopOutcome =
     if cluster.pods.withName(pod.name).get() == null then
       watched.lost(pod.name)
@@ -294,7 +294,9 @@ object KubernetesDriver:
   private val ResizeBound = 5.seconds
   private val AsJsonPatch = PatchContext.of(PatchType.JSON)
 
-/** A pod with a runtime in it. A pre-warmed one is another value, of the same pod, once it has a package. */
+/** A pod with a runtime in it. A pre-warmed one gets another instance, for the same pod, once it has a
+  * package.
+  */
 private final class PodContainer(
     val pod: WatchedPod,
     val address: RuntimeAddress,

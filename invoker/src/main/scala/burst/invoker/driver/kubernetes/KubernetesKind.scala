@@ -11,7 +11,7 @@ object KubernetesKind extends DriverKind:
     val own = KubernetesSettings.read(settings)
     val runtime = own.runtime.getOrElse(RuntimeBinary(host.runtimeBinary).describe())
     val cluster = KubernetesCluster.connect(own)
-    // A container that is started again in the same pod may have lost its disk.
+    // A container that is restarted in the same pod may have lost its disk.
     val owner = cluster.invoker.fold(DirectoryId.in(host.directory))(_.getUid)
     val calls = host.threads("burst-kubernetes", own.parallelism)
     val rooms =

@@ -5,7 +5,8 @@ import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** Which of a cluster's nodes are an invoker's: of `of` invokers it is the one with this `index`, from 0 on.
+/** Which of a cluster's nodes belong to an invoker: it is the one with this `index`, from 0 on, out of `of`
+  * invokers.
   */
 final case class NodeShare(index: Int, of: Int)
 

@@ -5,8 +5,9 @@ import burst.protocol.{ClusterRoom, NodeRoom}
 import io.fabric8.kubernetes.api.model.{Node, Quantity, Taint}
 import scala.jdk.CollectionConverters.*
 
-/** A node as far as it matters to packs. `since` is when it came, as Kubernetes writes that; one that
-  * `counts` is for pods without any tolerations, one that `takes` them is given them now.
+/** The properties of a node that matter to packs. `since` is its creation time in Kubernetes' format;
+  * `counts` is whether it is for pods without any tolerations, `takes` whether such pods can be scheduled to
+  * it now.
   */
 private[driver] final case class NodeSeen(
     name: String,
@@ -19,10 +20,10 @@ private[driver] final case class NodeSeen(
 private[driver] object NodeSeen:
   private val Blocking = Set("NoSchedule", "NoExecute")
 
-  /** Kubernetes' own taints come and go with what becomes of a node; others say for whom it is. */
+  /** Kubernetes' own taints come and go with a node's state; others define whom it is for. */
   private val Passing = "node.kubernetes.io/"
 
-  /** The label by which pods say which nodes they are for. */
+  /** The label by which pods select nodes. */
   val HostLabel = "kubernetes.io/hostname"
   val OsLabel = "kubernetes.io/os"
   val ArchLabel = "kubernetes.io/arch"
@@ -31,7 +32,7 @@ private[driver] object NodeSeen:
     val labels = Option(node.getMetadata.getLabels)
     labels.flatMap(known => Option(known.get(HostLabel))).getOrElse(node.getMetadata.getName)
 
-  /** `arch` is what packs are built for, as `uname` says it. */
+  /** `arch` is what packs are built for, as reported by `uname`. */
   def of(node: Node, arch: String): NodeSeen =
     val labels = Option(node.getMetadata.getLabels).fold(Map.empty[String, String])(_.asScala.toMap)
     val fits = labels.get(OsLabel).forall(_ == "linux") &&
@@ -51,7 +52,7 @@ private[driver] object NodeSeen:
       allocatable(node)
     )
 
-  /** As Kubernetes writes what `uname` says. */
+  /** Translates `uname`'s name to the one that Kubernetes uses. */
   def goArch(arch: String): String = arch match
     case "x86_64" => "amd64"
     case "aarch64" => "arm64"
@@ -63,17 +64,17 @@ private[driver] object NodeSeen:
       .fold(Map.empty[String, Quantity])(_.asScala.toMap)
     PodUse.read(amounts).copy(pods = amounts.get("pods").fold(0)(Quantity.getAmountInBytes(_).intValue))
 
-/** How many slots a cluster has for an invoker's packs: pure.
+/** Computes how many slots a cluster has for an invoker's packs: a pure function.
   *
-  * Of each node it is what can be allocated less what the pods of `others` request there, in slots of one
-  * worker, whichever of CPU, memory and pods is the first to be used up; and its memory apart, for workers
-  * that have more of it than a slot stands for. Packs lie whole on a node, and one of `k` workers never needs
-  * more than `k` slots, as each stands for a pack of its own: packs that fit the slots of a node fit the
-  * node. Nodes that take no pods have none.
+  * For each node it is what can be allocated less what the pods of `others` request there, in slots of one
+  * worker, limited by whichever of CPU, memory and pods is used up first; its memory is given separately, for
+  * workers that need more than a slot's. Packs lie whole on a node, and one of `k` workers never needs more
+  * than `k` slots, as each stands for a pack of its own: packs that fit the slots of a node fit the node.
+  * Nodes that take no pods have no slots.
   *
-  * ''Several invokers'' share a cluster by nodes, dealt in turn in the order in which those came: a new one
-  * changes nothing for the others; one that goes moves those that came after it, whose packs are another's
-  * pods to their next invoker. Nodes that are cordoned or not ready keep their turn.
+  * ''Several invokers'' share a cluster by nodes, dealt out in turn in the order of their creation: a new
+  * node changes nothing for the others; one that is removed shifts those created after it, whose packs count
+  * as others' pods for their next invoker. Nodes that are cordoned or not ready keep their turn.
   *
   * Example: slots of 1 CPU and 320 MiB. Node a has 8 CPUs and 16 GiB, of which others request 3 CPUs: 5 slots
   * and 16 GiB. Node b has 8 CPUs and 2 GiB: 6 slots. Of at most 9 slots, b gives 4.
@@ -87,7 +88,7 @@ private[driver] object NodeCapacity:
       closed: Set[String] = Set.empty
   ): ClusterRoom =
     val one = PodLimits.of(settings, 1, settings.slotMemory)
-    // those of several workers are rounded down once
+    // packs of several workers are rounded down only once
     val need = one.copy(cpuMillis = one.cpuMillis.max(math.ceil(settings.cpuFactor * 1000).toLong))
     val own = nodes.toVector
       .filter(_.counts)

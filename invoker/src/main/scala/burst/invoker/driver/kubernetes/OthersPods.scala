@@ -7,16 +7,16 @@ import java.util.concurrent.ConcurrentHashMap
 import java.util.stream.Stream
 import scala.jdk.CollectionConverters.*
 
-/** What a watch over all pods of a cluster keeps: their names and versions, and what those that are not this
-  * `owner`'s, whose packs are in `namespace`, hold of their nodes. There may be many, so that nothing else
-  * is. Calls `changed` when what is held may be another.
+/** The store of a watch over all pods of a cluster: their names and versions, and what those that do not
+  * belong to this `owner`, whose packs are in `namespace`, hold of their nodes. There can be many, so nothing
+  * else is stored. Calls `changed` when what is held may have changed.
   */
 private[driver] final class OthersPods(owner: String, namespace: String, changed: () => Unit)
     extends ItemStore[Pod]:
   private val pods = ConcurrentHashMap[String, Pod]()
   private val held = ConcurrentHashMap[String, (String, PodUse)]()
 
-  /** By node. */
+  /** What the pods hold, by node. */
   def byNode: Map[String, PodUse] = held.values.asScala.groupMapReduce(_._1)(_._2)(_ + _)
 
   override def getKey(pod: Pod): String = s"${pod.getMetadata.getNamespace}/${pod.getMetadata.getName}"
@@ -39,7 +39,7 @@ private[driver] final class OthersPods(owner: String, namespace: String, changed
 
   private def isOwn(pod: Pod): Boolean =
     Option(pod.getMetadata.getLabels).exists: labels =>
-      // what stands for packs leaves as soon as it has a node; by the label alone anybody could hide
+      // demand pods leave as soon as they have a node; by the label alone anybody could hide
       val stands = pod.getMetadata.getNamespace == namespace && labels.containsKey(DemandPod.Label)
       labels.get(PackPod.OwnerLabel) == owner || stands
 

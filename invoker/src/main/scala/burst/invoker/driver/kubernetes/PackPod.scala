@@ -6,12 +6,12 @@ import io.fabric8.kubernetes.api.model.{Container as PodContainerSpec, Secret as
 import java.util.UUID
 import scala.jdk.CollectionConverters.*
 
-/** What a pack's pod may use, and is promised: CPU in thousandths, memory in bytes. */
+/** What a pack's pod can use, and is guaranteed: CPU in thousandths, memory in bytes. */
 final case class PodLimits(cpuMillis: Long, memory: Long):
-  /** Whether who has these lacks nothing of the others. */
+  /** Whether these limits are at least as high as the others in every respect. */
   def allows(others: PodLimits): Boolean = cpuMillis >= others.cpuMillis && memory >= others.memory
 
-  /** As limits and as requests: what a pack may use is there, and nobody is evicted for another's need. */
+  /** As limits and as requests: what a pack can use is reserved, and nobody is evicted for another's need. */
   def resources: ResourceRequirements =
     val amounts = Map("cpu" -> Quantity(s"${cpuMillis}m"), "memory" -> Quantity(memory.toString)).asJava
     ResourceRequirementsBuilder().withRequests(amounts).withLimits(amounts).build()
@@ -23,7 +23,7 @@ private[driver] object PodLimits:
   def cpuMillis(settings: KubernetesSettings, workers: Int): Long =
     math.max((workers * settings.cpuFactor * 1000).toLong, 10)
 
-  /** However the amounts are written. */
+  /** Reads limits in any notation. */
   def read(resources: ResourceRequirements): Option[PodLimits] =
     for
       limits <- Option(resources.getLimits)
@@ -34,15 +34,15 @@ private[driver] object PodLimits:
       Quantity.getAmountInBytes(memory).longValue
     )
 
-/** What Kubernetes is asked for: pure.
+/** The objects requested from Kubernetes: pure functions.
   *
-  * A pod is fenced in as the containers of the Docker driver are, a user of its own included, but for what a
-  * pod cannot say: how many processes it may have is the kubelet's setting (`podPidsLimit`), and `/tmp` can
-  * be executed from, which a package that is unpacked there needs. That lies on the node's disk, as a volume
-  * of memory would be charged to the pod.
+  * A pod is isolated like the containers of the Docker driver, including a user of its own, except for what a
+  * pod cannot define: the number of its processes is the kubelet's setting (`podPidsLimit`), and files in
+  * `/tmp` can be executed, which a package that is unpacked there needs. `/tmp` is on the node's disk, as a
+  * volume in memory would be charged to the pod.
   *
-  * The token is in a Secret of the pod's name, so that no description of the pod shows it, and the Secret is
-  * only needed until the runtime has begun.
+  * The token is in a Secret of the pod's name, so that no description of the pod shows it; the Secret is only
+  * needed until the runtime has begun.
   */
 private[driver] object PackPod:
   val Port = 8080
@@ -50,12 +50,12 @@ private[driver] object PackPod:
   private val TokenKey = "token"
   private val Scratch = "scratch"
 
-  /** The runtime ends its program by itself within this. To ask for none would have Kubernetes forget the pod
-    * while it still runs.
+  /** The runtime ends its program by itself within this time. With a grace period of 0 Kubernetes would
+    * forget the pod while it still runs.
     */
   private val GraceSeconds = 1L
 
-  /** Of a new pod, as unique as can be. */
+  /** The name of a new pod, practically unique. */
   def name(owner: String): String = s"burst-${owner.take(8)}-${UUID.randomUUID.toString.takeRight(12)}"
 
   def pod(
@@ -72,7 +72,7 @@ private[driver] object PackPod:
       .withSpec(spec(settings, user, container(settings, name, limits), node))
       .build()
 
-  /** Whom it runs as, if it says so. */
+  /** The user that it runs as, if it is set. */
   def user(pod: Pod): Option[Long] =
     for
       context <- Option(pod.getSpec.getSecurityContext)
@@ -94,14 +94,14 @@ private[driver] object PackPod:
       .withOwnerReferences(invoker.toList.asJava)
       .build()
 
-  /** On that node and no other, as pods of a DaemonSet are: Kubernetes still sees to its room. */
+  /** On that node and no other, as for pods of a DaemonSet: Kubernetes still checks its room. */
   private def on(node: String): Affinity =
     affinity(NodeSelectorTermBuilder().withMatchFields(rule("metadata.name", "In", Seq(node))).build())
 
   private[kubernetes] def rule(key: String, operator: String, values: Iterable[String]) =
     NodeSelectorRequirement(key, operator, values.toVector.sorted.asJava)
 
-  /** To the nodes of which that is true. */
+  /** Restricts a pod to the nodes that match. */
   private[kubernetes] def affinity(term: NodeSelectorTerm): Affinity =
     val required = NodeSelector(List(term).asJava)
     val affinity = NodeAffinityBuilder().withRequiredDuringSchedulingIgnoredDuringExecution(required).build()

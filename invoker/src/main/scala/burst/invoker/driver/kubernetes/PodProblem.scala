@@ -3,23 +3,23 @@ package kubernetes
 
 import scala.concurrent.duration.FiniteDuration
 
-/** Why a pod is not up. An `obstacle` is what keeps it, as far as that is known. */
+/** Why a pod is not up. An `obstacle` is what delays it, if known. */
 private[driver] enum PodProblem:
   case Deleted
   case Ended(exit: ContainerExit)
 
-  /** It waits, by the words of Kubernetes, for what will not come. */
+  /** It waits for something that will not happen, according to Kubernetes. */
   case Hopeless(told: String)
   case Late(within: FiniteDuration, obstacle: Option[String])
 
-  /** Its node did not take it. */
+  /** Its node had no room for it. */
   case Unplaced(node: String, within: FiniteDuration, obstacle: Option[String])
   case Refused(why: String)
 
-  /** Its namespace may not have it now. */
+  /** Its namespace's quota does not allow it now. */
   case OverQuota(why: String)
 
-  /** After "the pack's pod did not come up". */
+  /** Follows "the pack's pod did not come up". */
   def sentence: String = this match
     case Deleted => "the pod was deleted"
     case Ended(exit) => s"the pod ${exit.how}"
@@ -32,7 +32,7 @@ private[driver] enum PodProblem:
     case OverQuota(why) => s"Kubernetes refused it: $why"
 
 private[driver] object PodProblem:
-  /** What Kubernetes says when it refuses one. */
+  /** The problem behind Kubernetes' message for a pod that it refuses. */
   def refused(why: String): PodProblem =
     if why.contains("exceeded quota") then OverQuota(why) else Refused(why)
 

@@ -4,15 +4,17 @@ package kubernetes
 import io.fabric8.kubernetes.api.model.{ContainerStatus, Pod, PodCondition}
 import scala.jdk.CollectionConverters.*
 
-/** The last that was seen of a pod. */
+/** The last known state of a pod. */
 private[driver] enum PodSnapshot:
   case Present(pod: Pod)
   case Gone
 
-/** What the status of a pack's pod says: pure. Reasons are those Kubernetes gives, on one line. */
+/** Interprets the status of a pack's pod: pure functions. Reasons are those that Kubernetes gives, on one
+  * line.
+  */
 private[driver] object PodState:
 
-  /** Where its runtime is going to listen, or why it never will. */
+  /** Where its runtime will listen, or why it never will. */
   def address(snapshot: PodSnapshot): Option[Either[PodProblem, String]] = snapshot match
     case PodSnapshot.Gone => Some(Left(PodProblem.Deleted))
     case PodSnapshot.Present(pod) =>
@@ -23,12 +25,12 @@ private[driver] object PodState:
         })
         .orElse(status(pod).flatMap(status => text(status.getPodIP)).map(Right(_)))
 
-  /** What keeps it from running, as far as that is known. */
+  /** What keeps it from running, if known. */
   def obstacle(snapshot: PodSnapshot): Option[String] = snapshot match
     case PodSnapshot.Gone => None
     case PodSnapshot.Present(pod) => waiting(pod).map(_(1)).orElse(noNode(pod))
 
-  /** Whether it has been given a node, or never will be. */
+  /** Whether it has been scheduled, or never will be. */
   def placed(snapshot: PodSnapshot): Option[Unit] =
     val onNode = snapshot match
       case PodSnapshot.Gone => true
@@ -38,7 +40,7 @@ private[driver] object PodState:
         )
     Option.when(onNode || exit(snapshot).isDefined)(())
 
-  /** Whether no node has taken it, or the one it was given turned it away. */
+  /** Whether no node has room for it, or its node rejected it. */
   def foundNoRoom(snapshot: PodSnapshot): Boolean = snapshot match
     case PodSnapshot.Gone => false
     case PodSnapshot.Present(pod) =>
@@ -52,12 +54,12 @@ private[driver] object PodState:
     case PodSnapshot.Gone => Some(())
     case PodSnapshot.Present(_) => None
 
-  /** What the kubelet holds it to, where it says so. */
+  /** The limits that the kubelet enforces, if it reports them. */
   def limits(pod: Pod): Option[PodLimits] =
     container(pod).flatMap(container => Option(container.getResources)).flatMap(PodLimits.read)
 
-  /** Whether its node has no room for the limits it is asked to have. It may find some later: nobody waits
-    * for that. Servers before 1.34 do not say to which request a refusal belongs, which is then not taken for
+  /** Whether its node has no room for the requested limits. It may have some later, but nobody waits for
+    * that. Servers before 1.34 do not report which request a refusal belongs to; it then does not count as
     * one.
     */
   def refused(pod: Pod, wanted: PodLimits): Boolean =
@@ -68,7 +70,7 @@ private[driver] object PodState:
       condition.getObservedGeneration != null &&
         condition.getObservedGeneration == pod.getMetadata.getGeneration
 
-  /** Reasons that waiting does not mend, or has been tried already. */
+  /** Reasons that waiting does not resolve, or for which it has already been tried. */
   private val Hopeless = Set("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 
   private def terminated(pod: Pod): Option[ContainerExit] =
@@ -81,7 +83,7 @@ private[driver] object PodState:
       val why = reason.map(told(_, end.getMessage)).orElse(cause(pod))
       ContainerExit(Option(end.getExitCode).map(_.intValue), end.getReason == "OOMKilled", why)
 
-  /** Ended by Kubernetes, perhaps before there was a container. */
+  /** Ended by Kubernetes, perhaps before it had a container. */
   private def finished(pod: Pod): Option[ContainerExit] =
     status(pod)
       .filter(status => status.getPhase == "Failed" || status.getPhase == "Succeeded")

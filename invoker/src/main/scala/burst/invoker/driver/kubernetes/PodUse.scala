@@ -4,14 +4,14 @@ package kubernetes
 import io.fabric8.kubernetes.api.model.{Container as PodContainerSpec, Pod, Quantity, ResourceRequirements}
 import scala.jdk.CollectionConverters.*
 
-/** What is used of a node, or there to be used: CPU in thousandths, memory in bytes, and pods. */
+/** What is used of a node, or available: CPU in thousandths, memory in bytes, and pods. */
 private[driver] final case class PodUse(cpuMillis: Long, memory: Long, pods: Int):
   def +(other: PodUse): PodUse =
     PodUse(cpuMillis = cpuMillis + other.cpuMillis, memory = memory + other.memory, pods = pods + other.pods)
   def -(other: PodUse): PodUse =
     PodUse(cpuMillis = cpuMillis - other.cpuMillis, memory = memory - other.memory, pods = pods - other.pods)
 
-  /** Of each the larger. */
+  /** The larger of the two for each resource. */
   def or(other: PodUse): PodUse =
     PodUse(
       cpuMillis = cpuMillis.max(other.cpuMillis),
@@ -19,25 +19,25 @@ private[driver] final case class PodUse(cpuMillis: Long, memory: Long, pods: Int
       pods = pods.max(other.pods)
     )
 
-/** What a pod is promised, as Kubernetes' scheduler counts it: pure. */
+/** What a pod is guaranteed, as Kubernetes' scheduler counts it: pure functions. */
 private[driver] object PodUse:
   val Nothing: PodUse = PodUse(cpuMillis = 0, memory = 0, pods = 0)
   private val Over = Set("Succeeded", "Failed")
 
-  /** The node of which it holds something: one that is being deleted does until it is gone. */
+  /** The node whose resources it holds: a pod that is being deleted holds them until it is gone. */
   def node(pod: Pod): Option[String] =
     val over = Option(pod.getStatus).flatMap(status => Option(status.getPhase)).exists(Over)
     Option(pod.getSpec.getNodeName).filter(name => name.nonEmpty && !over)
 
-  /** The larger of what its containers need together, sidecars among them, and of what runs before those; or
-    * what is said of the pod as a whole; and what its runtime class takes.
+  /** The larger of what its containers need together, including sidecars, and of what runs before those; or
+    * the amounts specified for the pod as a whole; plus the overhead of its runtime class.
     */
   def of(pod: Pod): PodUse =
     val spec = pod.getSpec
     val (sidecars, before) = spec.getInitContainers.asScala.toVector.partition(_.getRestartPolicy == "Always")
     val always = sidecars.map(promised(pod, _)).foldLeft(Nothing)(_ + _)
     val running = spec.getContainers.asScala.map(promised(pod, _)).foldLeft(always)(_ + _)
-    // of the sidecars only those that stand before it run beside it: all are counted
+    // only the sidecars listed before such a container run beside it: all are counted
     val beginning = before.map(container => read(container.getResources)).foldLeft(Nothing)(_ or _) + always
     val parts = running or beginning
     val said = Option(spec.getResources)
@@ -57,7 +57,7 @@ private[driver] object PodUse:
     pods = 0
   )
 
-  /** What it asks for, and what it still has where it is being made smaller. */
+  /** What it requests, and what it still has while it is being reduced. */
   private def promised(pod: Pod, container: PodContainerSpec): PodUse =
     val status =
       Option(pod.getStatus).flatMap(_.getContainerStatuses.asScala.find(_.getName == container.getName))

@@ -10,13 +10,13 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
-/** One pod, and who waits for what to become of it. */
+/** One pod, and those who wait for it to reach a state. */
 private[driver] final class WatchedPod(val name: String):
   private final class Waiting[A](read: PodSnapshot => Option[A]):
     val answer: Promise[Option[A]] = Promise()
     def look(snapshot: PodSnapshot): Unit = read(snapshot).foreach(found => answer.trySuccess(Some(found)))
 
-  /** Completes when the API has answered to its creation: to delete it before that would be in vain. */
+  /** Completes when the API has answered its creation: deleting it before that would have no effect. */
   val asked: Promise[Unit] = Promise()
 
   private var last = Option.empty[PodSnapshot]
@@ -29,7 +29,9 @@ private[driver] final class WatchedPod(val name: String):
   def snapshot: Option[PodSnapshot] = synchronized(last)
   def isGone: Boolean = snapshot.contains(PodSnapshot.Gone)
 
-  /** The first that `read` finds in what is seen of the pod; nothing when that is not within the bound. */
+  /** Returns the first value that `read` finds in the pod's states; nothing if there is none within the
+    * bound.
+    */
   def until[A](read: PodSnapshot => Option[A], bound: FiniteDuration)(using
       ExecutionContext
   ): Future[Option[A]] =
@@ -49,8 +51,8 @@ private[driver] final class WatchedPod(val name: String):
     if !one.answer.isCompleted then waiting :+= one
     one
 
-/** All pods of this owner, by one watch. A pod is expected before it is asked for: no news of it is missed.
-  * Blocks until the watch stands; throws `SetupException` when it cannot.
+/** All pods of this owner, by one watch. A pod is expected before it is requested, so that no change of it is
+  * missed. Blocks until the watch is established; throws `SetupException` if that fails.
   */
 private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: String) extends AutoCloseable:
   private val pods = ConcurrentHashMap[String, WatchedPod]()
@@ -58,7 +60,7 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
   private val informer: SharedIndexInformer[Pod] = cluster.pods
     .withLabel(PackPod.OwnerLabel, owner)
     .runnableInformer(0)
-    // However the watch breaks, it is taken up again.
+    // The watch is resumed however it breaks.
     .exceptionHandler((started, _) => started)
     .addEventHandler(new ResourceEventHandler[Pod]:
       override def onAdd(pod: Pod): Unit = tell(pod)
@@ -80,13 +82,13 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
 
   def expect(name: String): WatchedPod = pods.computeIfAbsent(name, WatchedPod(_))
 
-  /** It is certain that there is no such pod any more. */
+  /** Called when it is certain that the pod no longer exists. */
   def lost(name: String): Unit = Option(pods.remove(name)).foreach(_.saw(PodSnapshot.Gone))
 
-  /** Those that were expected and are not gone. */
+  /** The pods that were expected and are not gone. */
   def all: Vector[WatchedPod] = pods.values.asScala.toVector
 
-  /** This owner's pods that nobody here has asked for, which are expected from now on. */
+  /** This owner's pods that nobody here has requested; they are expected from now on. */
   def strangers(): Vector[WatchedPod] =
     val names = informer.getStore.list().asScala.map(_.getMetadata.getName).filterNot(pods.containsKey)
     names.toVector.map: name =>
@@ -94,7 +96,7 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
       pod.asked.trySuccess(())
       pod
 
-  /** Whom those run as that have not ended, also those of this owner's earlier life. */
+  /** The users of pods that have not ended, including those of this owner's earlier process. */
   def users: Set[Long] =
     val live = informer.getStore.list().asScala.filter(pod => PodState.exit(PodSnapshot.Present(pod)).isEmpty)
     live.flatMap(PackPod.user).toSet

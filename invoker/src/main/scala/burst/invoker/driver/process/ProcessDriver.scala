@@ -8,10 +8,10 @@ import java.util.concurrent.ConcurrentHashMap
 import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 
-/** Packs as child processes of this one: no isolation, for a developer's own machine. What programs may take
-  * of its memory they are held to, by their runtimes.
+/** Packs as child processes of this one: no isolation, for a developer's own machine. Their runtimes hold
+  * programs to their memory limits.
   *
-  * `blocking` runs what waits: one thread per live process reads its output.
+  * `blocking` runs blocking work: one thread per live process reads its output.
   */
 final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext) extends Driver:
   private given ExecutionContext = blocking
@@ -29,7 +29,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
     case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
     case _ => launch(sourceOf(resources))
 
-  /** A process sees the whole machine: it needs to be told nothing but where the package is. */
+  /** A process sees the whole machine: all it needs to receive is the location of the package. */
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
     launch(PackageSource.Mounted(""))
 
@@ -65,14 +65,16 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
           failure
     catch case problem: IOException => Left(RuntimeProcess.refused(problem))
 
-  /** What it may have its runtime is told with each flare; one that has kept too much is refused then. */
+  /** The runtime receives the program's limits with each flare; a program that has kept too much memory is
+    * refused then.
+    */
   def resize(container: Container, resources: PackResources): Future[Boolean] = Future.successful(true)
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: ProcessContainer => Future(end(own.process))
     case _ => Future.successful(StopOutcome.Gone)
 
-  /** A life line leaves no orphans. */
+  /** A life line leaves no orphans behind. */
   def removeOrphans(): Future[Int] = Future.successful(0)
 
   def close(): Future[Unit] =

@@ -3,19 +3,19 @@ package sandbox
 
 import java.util.concurrent.ConcurrentHashMap
 
-/** Where the packs of flares that several invokers have find each other. A sandbox's own endpoint, a Unix
-  * socket, is nothing to packs elsewhere: they are told one of its shim's instead (`listening`). What they
-  * are told is translated back for the sandboxes of this invoker. Belongs to the driver.
+/** How the packs of flares on several invokers find each other. A sandbox's own endpoint, a Unix socket, is
+  * useless to packs elsewhere: they get an endpoint of its shim instead (`listening`). The endpoints that
+  * they publish are translated back for the sandboxes of this invoker. Belongs to the driver.
   */
 private[sandbox] final class RemotePeers:
   import RemotePeers.*
 
   private val registrations = ConcurrentHashMap[Sandbox, PeerRegistration]()
 
-  /** By the endpoints that others are told. */
+  /** By the published endpoints. */
   private val own = ConcurrentHashMap[String, String]()
 
-  /** Its shim takes packs in for it there. */
+  /** Its shim accepts packs for it at the published endpoint. */
   def listening(sandbox: Sandbox, published: String): Unit =
     val _ = registrations.put(sandbox, PeerRegistration(published, None))
 
@@ -26,9 +26,9 @@ private[sandbox] final class RemotePeers:
       own.put(registration.published, endpoint)
       registration.published
 
-  /** How a sandbox's program finds packs that are published so. It goes by `reach` to those of other
-    * invokers, which lets it through to them and says by what socket; but only once for the same ones: their
-    * connections outlast a flare.
+  /** How a sandbox's program finds packs with these published endpoints. For those of other invokers it calls
+    * `reach`, which opens the way to them and returns the socket to use; but only once for the same
+    * endpoints, as their connections outlast a flare.
     */
   def find(sandbox: Sandbox, endpoints: Vector[Option[String]])(
       reach: Vector[String] => Either[ShimProblem, String]
@@ -45,16 +45,16 @@ private[sandbox] final class RemotePeers:
             remote.zipWithIndex.map((peer, index) => peer -> Shim.relayed(socket, index)).toMap
       relayed.map: relayed =>
         val found = endpoints.map(_.map(here ++ relayed))
-        // unless it was forgotten meanwhile
+        // unless it was forgotten in the meantime
         registrations.replace(sandbox, registration, registration.copy(found = Some(Found(endpoints, found))))
         found
 
-  /** Nobody comes to it any more, or the sandbox is gone. */
+  /** Nobody connects to it any more, or the sandbox is gone. */
   def forget(sandbox: Sandbox): Unit =
     Option(registrations.remove(sandbox)).foreach(registration => own.remove(registration.published))
 
 private object RemotePeers:
   final case class PeerRegistration(published: String, found: Option[Found])
 
-  /** What some endpoints were translated to. */
+  /** The translation of some endpoints. */
   final case class Found(of: Vector[Option[String]], endpoints: Vector[Option[String]])

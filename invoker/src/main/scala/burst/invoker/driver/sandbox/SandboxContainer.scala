@@ -6,8 +6,8 @@ import java.util.concurrent.atomic.AtomicBoolean
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
-/** What a sandbox has of the machine beside its processes: a user and a control group of its own, where there
-  * are such, and the directory it was given in place of a package, if it was there before its package.
+/** What a sandbox has of the machine besides its processes: a user and a control group of its own, if these
+  * exist, and the directory that it got instead of a package, if it was pre-warmed.
   */
 private[driver] final case class SandboxResources(
     user: Option[Long],
@@ -15,19 +15,19 @@ private[driver] final case class SandboxResources(
     blank: Option[Path]
 )
 
-/** A shim with the sandbox that it makes, whether or not that comes up. */
+/** A shim with the sandbox that it makes, whether or not the sandbox comes up. */
 private[driver] final class Sandbox(val process: RuntimeProcess, val resources: SandboxResources):
   private val said = process.output.await(Shim.Processes)
 
-  /** Those of its processes with which all others go; none while it makes its walls, or where it has not got
-    * so far.
+  /** Those of its processes whose end ends all others; none while it sets up its namespaces, or if it did not
+    * get so far.
     */
   def below: Vector[ProcessHandle] = said.value.flatMap(_.toOption).getOrElse(Vector.empty)
 
   /** Whether its resources have been given back. */
   val cleared: AtomicBoolean = AtomicBoolean()
 
-  /** Whether somebody sees to it that it goes, and when it has gone. */
+  /** Whether its removal is already being retried; `gone` completes when it has been removed. */
   val isEnding: AtomicBoolean = AtomicBoolean()
   val gone: Promise[Unit] = Promise()
 
@@ -46,10 +46,10 @@ private[driver] final class SandboxContainer(
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
-  /** The servers and packs that it is let through to, and those that are let through to it. */
+  /** The servers and packs that it can reach, and those that can reach it. */
   val gate: NetworkGate = NetworkGate()
 
-  /** How it ended is among its last words, which may come after its end. */
+  /** How it ended is in its last lines of output, which can arrive after its end. */
   val exit: Future[ContainerExit] = process.exitCode.flatMap: code =>
     val late = Promise[Unit]()
     Delay.after(LastWords)(late.trySuccess(()))

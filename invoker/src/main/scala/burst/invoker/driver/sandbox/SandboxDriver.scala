@@ -15,21 +15,21 @@ import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** Packs as processes shut in by the kernel's own walls, without a daemon: `burst-runtime sandbox` makes
-  * them, one of which this starts for each pack, and which stays for as long as it.
+/** Packs as processes isolated by the kernel, without a daemon: `burst-runtime sandbox`, the shim, sets up
+  * the isolation. This driver starts one shim for each pack; it lives as long as the pack.
   *
-  * Its standard input is both a life line and where it is told of other limits. What the kernel takes back
-  * with the sandbox's first process is not seen to here. The rest ([[SandboxResources]]) is, and bears the
-  * `owner`'s id, so that a later life finds it.
+  * The shim's standard input is both a life line and the way to change limits. What the kernel reclaims with
+  * the sandbox's first process is not handled here. The rest ([[SandboxResources]]) is, and is marked with
+  * the `owner`'s id, so that a later process finds it.
   *
-  * As with Docker a pre-warmed sandbox has an empty directory of its own in place of a package, into which
-  * that comes by hard links: `directory` is on the file system of the packages. Other limits take no time
-  * here, so that one has those of its pack as soon as it is adopted.
+  * As with Docker a pre-warmed sandbox has an empty directory of its own instead of a package, which is
+  * hard-linked into it later: `directory` is on the file system of the packages. Changing limits takes no
+  * time here, so it has those of its pack as soon as it is adopted.
   *
-  * `limitedBy` is what holds packs to their limits, as the shim says it; a pack has no more workers than
-  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own; packs
-  * of other invokers reach this machine at `host`; `backends` knows where their servers are; `blocking` runs
-  * what waits: one thread per live sandbox reads its output.
+  * `limitedBy` is what holds packs to their limits, as reported by the shim; a pack has at most `slots`
+  * workers; `users` are those that packs run as, if they can be others than the invoker's own; packs of other
+  * invokers reach this machine at `host`; `backends` finds the servers of backends; `blocking` runs blocking
+  * work: one thread per live sandbox reads its output.
   */
 final class SandboxDriver(
     settings: SandboxSettings,
@@ -69,14 +69,14 @@ final class SandboxDriver(
     s"packs are isolated, $user and reach their flare's packs and its backend only, and the internet where their " +
       s"namespace may; they are held to $held"
 
-  /** Their limits are the most they may have: nobody keeps it for them. */
+  /** Their limits are maximums: nothing is reserved for them. */
   def reserves = false
 
   override def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
     Option.when(!hasGroups)(settings.program.mebibytes(workers, memoryMiB))
 
-  /** Packs may go through `sockets` to what they know the name of, and nobody may list it: its owner, whom
-    * packs may be, could.
+  /** Packs can pass through `sockets` to names that they know, but nobody may list it: packs may run as its
+    * owner, who could otherwise list it.
     */
   override def open(): Unit =
     try
@@ -126,7 +126,7 @@ final class SandboxDriver(
           process.say(Shim.line(spec(resources, allowed, owned)))
           process.awaitListening(settings.startTimeout)
         catch
-          case problem: IOException => // it has ended already, and has said why
+          case problem: IOException => // it has already ended, and has reported why
             process.awaitListening(settings.startTimeout).flatMap(_ => Left(RuntimeProcess.refused(problem)))
       listening
         .map((host, port) => SandboxContainer(sandbox, RuntimeAddress(host, port, token), allowed))
@@ -156,7 +156,7 @@ final class SandboxDriver(
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
     case own: SandboxContainer =>
-      val held = hold(own, allowedTo(resources)) // while its files are linked
+      val held = hold(own, allowedTo(resources)) // at the same time as its files are linked
       Future(own.resources.blank.foreach(PackageFiles.link(resources.packagePath, _)))
         .flatMap(_ => held)
         .map(Option.when(_)(own))
@@ -168,7 +168,8 @@ final class SandboxDriver(
 
   // ---- Limits --------------------------------------------------------------------------------------------
 
-  /** Without control groups a number of processes is for life: that of the largest pack. */
+  /** Without control groups the number of processes cannot be changed later: it is that of the largest pack.
+    */
   private def allowedTo(resources: PackResources) =
     val allowed =
       settings.limits.of(machineCpus = cpus, workers = resources.workers, memoryMiB = resources.memoryMiB)
@@ -200,7 +201,7 @@ final class SandboxDriver(
       identity
     )
 
-  /** What its shim answers, or why it does not. Blocks. */
+  /** The shim's answer, or why there is none. Blocks. */
   private def ask[A](
       own: SandboxContainer,
       order: Shim.Order[A],
@@ -222,7 +223,7 @@ final class SandboxDriver(
 
   // ---- Network -------------------------------------------------------------------------------------------
 
-  /** The flare's packs of this invoker have their sockets where this one looks for them. */
+  /** The flare's packs on this invoker have their sockets where this one looks for them. */
   override def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
     container match
       case own: SandboxContainer =>
@@ -230,7 +231,7 @@ final class SandboxDriver(
         own.gate.open(isNeeded)(Future(letThrough(own, access)))
       case _ => Future.successful(Right(()))
 
-  /** What it reached before it does not any more. Where packs meet on a server nobody comes to them. */
+  /** Revokes what it could reach before. If packs meet on a server, nobody connects to them directly. */
   private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
     for
       meetThere <- toServers(own, access.backend)
@@ -238,7 +239,7 @@ final class SandboxDriver(
       _ <- if meetThere || access.elsewhere == 0 then Right(()) else takeIn(own, access.elsewhere)
     yield ()
 
-  /** Whether there are any. */
+  /** Returns whether the backend has any servers. */
   private def toServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Boolean] =
     def unreachable(why: String) = startFailed(s"its backend '${backend.kind}' cannot be reached: $why")
     for
@@ -254,7 +255,7 @@ final class SandboxDriver(
     try Right(backends.of(backend))
     catch case problem: IOException => Left(problem)
 
-  /** So many packs of other invokers may come to it. */
+  /** Lets this many packs of other invokers connect to it. */
   private def takeIn(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
     ask(own, Shim.listen(host, packs), settings.connectTimeout).flatten
       .map(peers.listening(own.sandbox, _))
@@ -277,22 +278,22 @@ final class SandboxDriver(
           startFailed(s"packs of other machines cannot be reached: ${problem.sentence}")
     case _ => Future.successful(Right(endpoints))
 
-  /** What a machine cannot do is no fault that would make it worse for other flares. */
+  /** If a machine cannot do this, that is no fault that makes it worse for other flares. */
   private def toInternet(own: SandboxContainer): Either[Failure, Unit] =
     val opened = ask(own, Shim.internet(settings.notInternet), settings.answerTimeout).flatten
     opened.left.map: problem =>
       val closed = "the internet, which this namespace may reach (egress), cannot be opened to it"
       startFailed(s"$closed: ${problem.sentence}").copy(operation = Some(Operation.Connect))
 
-  /** One that may go on reaching what it did is of no use to anybody else. */
+  /** A sandbox that can still reach what it did before is unusable for anybody else. */
   override def disconnect(container: Container): Unit = container match
     case own: SandboxContainer => own.gate.close(shut(own))
     case _ => ()
 
-  /** Those who wait for it hear that it failed before the sandbox ends. */
+  /** Those who wait for the closing learn that it failed before the sandbox ends. */
   private def shut(own: SandboxContainer): Future[Either[ShimProblem, Unit]] =
     peers.forget(own.sandbox)
-    // Said at once, so that it is mostly done when the next flare comes.
+    // Sent immediately, so that it is mostly done when the next flare arrives.
     val answer = told(own, Shim.Close)
     val closed = Future(answered(answer, settings.answerTimeout).flatten)
     closed.foreach:
@@ -309,7 +310,7 @@ final class SandboxDriver(
     case own: SandboxContainer => Future(end(own.sandbox))
     case _ => Future.successful(StopOutcome.Gone)
 
-  /** Its shim has removed the control group, unless it was killed or failed to. */
+  /** The shim has removed the control group, unless it was killed or failed to. */
   private def end(own: Sandbox): StopOutcome = own.process.end(own.below) match
     case StopOutcome.Gone if own.process.endedWell || hasNoGroup(own) =>
       clear(own)
@@ -324,7 +325,7 @@ final class SandboxDriver(
 
   private def hasNoGroup(own: Sandbox): Boolean = own.resources.group.forall(removeGroups(_).isDefined)
 
-  /** When nothing of it runs any more. */
+  /** Called when nothing of it runs any more. */
   private def clear(own: Sandbox): Unit = if own.cleared.compareAndSet(false, true) then
     live.remove(own)
     peers.forget(own)
@@ -335,7 +336,7 @@ final class SandboxDriver(
     owned.blank.foreach(PackageFiles.delete)
     for user <- owned.user; users <- free do users.release(user)
 
-  /** How many there were, where none is left. */
+  /** Returns how many there were, or nothing if any are left. */
   private def removeGroups(prefix: String): Option[Int] =
     val removed = binary.removeSandboxes(prefix)
     removed.left.foreach: problem =>
@@ -351,22 +352,22 @@ final class SandboxDriver(
     Future
       .traverse(live.asScala.toVector)(own => Future(end(own)).flatMap(_.settled(StopOutcome.Lingers)))
       .map: _ =>
-        // Of one that was killed a group may have been there while its processes were on their way out.
+        // If a shim was killed, its group may have existed while its processes were still ending.
         if hasGroups then
           val _ = removeGroups(prefix)
         clearDirectory()
 
   private def clearDirectory(): Unit =
-    // who may not list a directory cannot delete it
+    // a directory can only be deleted by those who can list it
     val _ = Try(Files.setPosixFilePermissions(sockets, PackageFiles.Readable))
     PackageFiles.delete(directory)
 
 object SandboxDriver:
-  /** How the shim calls what counts all that a pack has. */
+  /** The shim's name for the mechanism that limits a pack as a whole. */
   private val ControlGroups = "control groups"
 
   /** How long a shim may take beyond the time that it gives its runtime. */
   private val ShimBound = 2.seconds
 
-  /** Of equal length: no group's name begins with another's. */
+  /** Of equal length, so that no group's name is a prefix of another's. */
   private val GroupDigits = 16

@@ -35,10 +35,10 @@ object SandboxKind extends DriverKind:
     val glibc = root.flatMap(_.glibc).orElse(own.glibc)
     ConnectedDriver(driver, glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
 
-  /** As with processes, packs of other machines need another one. */
+  /** As with processes, packs of other machines need another address. */
   private val Loopback = "127.0.0.1"
 
-  /** Only root may give packs users of their own, where he has all his rights. */
+  /** Only root with all its capabilities can give packs users of their own. */
   private def isRoot: Boolean =
     val status = Files.readString(Path.of("/proc/self/status"))
     def field(name: String) = status.linesIterator.collectFirst:

@@ -4,17 +4,17 @@ package sandbox
 import burst.node.{RuntimeBinary, SetupException}
 import java.nio.file.{Files, Path}
 
-/** What packs see in place of this machine's C library: a directory, and the version of its C library where
-  * an image says it.
+/** What packs see instead of this machine's C library: a directory, and the version of its C library if an
+  * image specifies it.
   */
 private[driver] final case class SandboxRoot(directory: Path, glibc: Option[String])
 
 private[driver] object SandboxRoot:
-  /** The label of an image that says what its packages must be built for, as with Docker. */
+  /** The label of an image that defines what its packages must be built for, as with Docker. */
   private val Glibc = "burst.glibc"
 
-  /** That of the settings, which an image is unpacked to be: into `unpacked`, where no other one stays.
-    * Blocks. Throws `SetupException`.
+  /** The root from the settings; an image is unpacked into `unpacked`, from which others are removed. Blocks.
+    * Throws `SetupException`.
     */
   def of(settings: SandboxSettings, binary: RuntimeBinary, unpacked: Path): Option[SandboxRoot] =
     settings.root.map(Path.of(_)) match
@@ -31,6 +31,6 @@ private[driver] object SandboxRoot:
         PackageFiles.delete(unpacked)
         other.map(SandboxRoot(_, None))
 
-  /** An OCI image layout, or what may be a tar of it. */
+  /** Whether it is an OCI image layout, or a file that may be a tar of one. */
   private def isImage(path: Path): Boolean =
     Files.isRegularFile(path) || Files.isRegularFile(path.resolve("oci-layout"))

@@ -9,16 +9,17 @@ import java.nio.file.Path
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.OptionConverters.*
 
-/** What `burst-runtime sandbox` is told by its standard input, and what it answers: a line each. */
+/** The commands that `burst-runtime sandbox` reads from its standard input, and its answers: one line each.
+  */
 private[driver] object Shim:
   val Command: String = "sandbox"
 
   /** Where a sandbox's runtime finds its package. */
   val PackagePath = "/package"
 
-  /** The first line. `user` is whom the pack runs as, where that is not the invoker's own; `group` names its
-    * control group, where there are such; `sockets` is where packs of a machine find each other; with
-    * `interpreters` the machine's are seen, where it has no `root`; `mounts` are the operator's.
+  /** The first line. `user` is the one that the pack runs as, if it is not the invoker's own; `group` names
+    * its control group, if it has one; `sockets` is where packs of a machine find each other; with
+    * `interpreters` it sees the machine's, if there is no `root`; `mounts` are the operator's.
     */
   final case class Spec(
       `package`: Path,
@@ -50,10 +51,10 @@ private[driver] object Shim:
 
   def line(spec: Spec): String = spec.asJson.noSpaces
 
-  /** What it may be told after that, and the answer that it gives. */
+  /** A later command, and the parser of its answer. */
   final case class Order[A](line: String, answer: PartialFunction[String, A])
 
-  /** To hold the sandbox to other limits. */
+  /** Changes the sandbox's limits. */
   def limits(limits: Limits): Order[Change] = Order(
     Json.obj("limits" -> limits.asJson).noSpaces,
     {
@@ -63,33 +64,33 @@ private[driver] object Shim:
     }
   )
 
-  /** To let it through to these servers, and no others, or to say why not. */
+  /** Lets it through to these servers, and no others; the answer may be why not. */
   def open(servers: Vector[ServerAddress]): Order[Either[ShimProblem, Unit]] =
     val targets = servers.map(server => s"${server.host}:${server.port}")
     Order(Json.obj("open" -> targets.asJson).noSpaces, outcome("opened", "open failed: "))
 
-  /** To let it through to the internet as well, which is what is not in these ranges. */
+  /** Lets it through to the internet as well, which is everything outside of these ranges. */
   def internet(closed: Vector[String]): Order[Either[ShimProblem, Unit]] = Order(
     Json.obj("internet" -> Json.obj("closed" -> closed.asJson)).noSpaces,
     outcome("opened", "open failed: ")
   )
 
-  /** To take in so many packs of other invokers for it, at a port of this host's: that endpoint, or why there
-    * is none.
+  /** Accepts this many packs of other invokers for it, at a port of this host; the answer is that endpoint,
+    * or why there is none.
     */
   def listen(host: String, packs: Int): Order[Either[ShimProblem, String]] = Order(
     Json.obj("listen" -> Json.obj("host" -> host.asJson, "packs" -> packs.asJson)).noSpaces,
     answer("listening for packs ", "listen failed: ")
   )
 
-  /** To let it go to these packs of other invokers: the Unix socket on which it does, or why it cannot. */
+  /** Lets it through to these packs of other invokers; the answer is the Unix socket for that, or why not. */
   def peers(endpoints: Vector[String]): Order[Either[ShimProblem, String]] =
     Order(Json.obj("peers" -> endpoints.asJson).noSpaces, answer("peers at ", "peers failed: "))
 
-  /** Where a program finds the one of that index among them. */
+  /** Where a program finds the peer with that index. */
   def relayed(socket: String, peer: Int): String = s"relay:$socket:$peer"
 
-  /** To let it through to none, once it has been to some, and nobody in. */
+  /** Lets it through to nothing any more, once it could reach something, and nobody in. */
   val Close: Order[Either[ShimProblem, Unit]] =
     Order(Json.obj("close" -> true.asJson).noSpaces, outcome("closed", "close failed: "))
 
@@ -97,7 +98,9 @@ private[driver] object Shim:
     case `done` => Right(())
     case said if said.startsWith(failed) => Left(ShimProblem.Refused(said.stripPrefix(failed)))
 
-  /** What it says when its walls stand, by the handles of those processes that are still there. */
+  /** The line printed when the sandbox is set up, with the handles of those of its processes that still
+    * exist.
+    */
   val Processes: PartialFunction[String, Vector[ProcessHandle]] =
     case s"processes $numbers" =>
       numbers.split(' ').toVector.flatMap(_.toLongOption).flatMap(ProcessHandle.of(_).toScala)
@@ -106,5 +109,5 @@ private[driver] object Shim:
     case said if said.startsWith(done) => Right(said.stripPrefix(done))
     case said if said.startsWith(failed) => Left(ShimProblem.Refused(said.stripPrefix(failed)))
 
-  /** Its last words, when the kernel has killed in the sandbox for want of memory. */
+  /** Its last line if the kernel has killed a process in the sandbox because memory was exhausted. */
   val OutOfMemory = "out of memory"

@@ -3,7 +3,7 @@ package sandbox
 
 import scala.concurrent.duration.FiniteDuration
 
-/** Why a shim has not done what it was told to. */
+/** Why a shim has not carried out a command. */
 private[driver] enum ShimProblem extends NetworkProblem:
   case Refused(said: String)
   case Silent(within: FiniteDuration)

@@ -35,22 +35,22 @@ class ContainerSpecSuite extends munit.FunSuite:
     assertEquals(limits(2), ContainerLimits(nanoCpus = 1_000_000_000L, memory = 210L << 20, pids = 104))
     assertEquals(limits(4), ContainerLimits(nanoCpus = 2_000_000_000L, memory = 410L << 20, pids = 108))
 
-  test("limits allow what is nowhere more"):
+  test("limits allow other limits that are nowhere larger"):
     assert(limits(2).allows(limits(2)) && limits(3).allows(limits(2)))
     assert(!limits(2).allows(limits(3)) && !limits(2).allows(limits(1, memory = 300)))
 
-  test("never more CPUs than the machine has, never less than Docker takes"):
+  test("a container gets no more CPUs than the machine has, and no less than Docker accepts"):
     assertEquals(limits(100).nanoCpus, 4_000_000_000L)
     assertEquals(settings.limits.copy(cpusPerWorker = 0.0001).nanoCpus(4, 1), 10_000_000L)
 
   test("large packs do not overflow"):
     assertEquals(limits(4096, memory = 8192).memory, (4096L * 8192 + 10) << 20)
 
-  test("the package is mounted read-only, operators' mounts as they say"):
+  test("the package is mounted read-only, and operators' mounts as configured"):
     val binds = ContainerSpec.hostConfig(settings, "n", Path.of("/p"), limits(1)).getBinds
     assertEquals(binds.map(_.toString).toVector, Vector("/p:/package:ro", "/d:/e:ro"))
 
-  test("a name of an image without a tag is that of its latest, not of all"):
+  test("an image name without a tag means its latest, not all of them"):
     for (name, full) <- List(
         "one" -> "one:latest",
         "127.0.0.1:5000/one" -> "127.0.0.1:5000/one:latest",
@@ -59,7 +59,7 @@ class ContainerSpecSuite extends munit.FunSuite:
       )
     do assertEquals(UserImages.withTag(name), full)
 
-  test("an image tells the runtime in it nothing by a loader's variables, and has its volumes in memory"):
+  test("an image's loader variables do not reach the runtime, and its volumes are in memory"):
     val image = UserImage("id", Vector("/run"), "/", Map("LD_PRELOAD" -> "/x", "A" -> "b"), Vector("/data"))
     val command = CreateContainerCmdImpl(_ => CreateContainerResponse(), AuthConfig(), "id")
     val host = ContainerSpec.hostConfig(settings, "n", Path.of("/p"), limits(1))
@@ -71,7 +71,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     val binds = Vector("/p:/package:ro", "/d:/e:ro", "/f:/.burst:ro", "/dev/null:/etc/ld.so.preload:ro")
     assertEquals(host.getBinds.map(_.toString).toVector, binds)
 
-  test("what only the pack writes to is emptied between its flares, and no directory of the operator's"):
+  test("directories that only the pack writes to are emptied between flares, and operators' are not"):
     def scratch(targets: String*) =
       val mounts = targets.toVector.map(Mount("/d", _, readOnly = false))
       ContainerSpec.command(settings.copy(mounts = mounts)).drop(4).filterNot(_ == "--scratch")
@@ -79,7 +79,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     assertEquals(scratch("/tmp/data"), List("/dev/shm"))
     assertEquals(scratch("/tmp", "/dev/shm/x"), List.empty)
 
-  test("a range of users is two numbers, of which none is root's"):
+  test("a range of users is two numbers and does not include root"):
     assertEquals(UserRange.parse("1000-1999").map(_.size), Right(1000L))
     for wrong <- List("", "1000", "0-9", "9-8", "1-2-3", "1-9999999999", "a-b", "-5-7") do
       assertEquals(
@@ -100,7 +100,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     assert(intercept[IllegalStateException](users.claim(create)).getMessage.contains("5 to 9"))
     intercept[IllegalArgumentException](users.claim[Long](_ => throw IllegalArgumentException("else")))
 
-  test("an invoker's identity stays the same in its directory, and is another in another"):
+  test("an invoker's identity is stable in its directory, and differs between directories"):
     val (one, two) = (Files.createTempDirectory("owner"), Files.createTempDirectory("owner"))
     assertEquals(DirectoryId.in(one), DirectoryId.in(one))
     assertNotEquals(DirectoryId.in(one), DirectoryId.in(two))

@@ -7,8 +7,8 @@ import java.util.concurrent.{Executors, TimeUnit}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future}
 
-/** What the kernel holds a container to is what its pack's workers were given, whichever way it came to its
-  * pack, and for as long as it has it.
+/** The kernel's limits of a container match its pack's workers, however the container got its pack, and
+  * throughout the pack's life.
   */
 class DockerAccountingSuite extends munit.FunSuite:
   override def munitTimeout = 2.minutes
@@ -61,16 +61,16 @@ class DockerAccountingSuite extends munit.FunSuite:
   private def made[A](outcome: Future[Either[?, A]]): Future[A] =
     outcome.map(_.fold(problem => fail(problem.toString), identity))
 
-  driver.test("cold"): driver =>
+  driver.test("a cold container has its pack's limits"): driver =>
     made(driver.start(of(2))).map(container => assertEquals(held(container), share(2)))
 
-  driver.test("pre-warmed, for a larger pack: before its program starts"): driver =>
+  driver.test("a pre-warmed container has a larger pack's limits before its program starts"): driver =>
     for
       blank <- made(driver.prewarm(1, 16))
       adopted <- driver.adopt(blank, of(4)).map(_.get)
     yield assertEquals(held(adopted), share(4))
 
-  driver.test("pre-warmed, for a smaller pack: whether its program says that it is ready or not"): driver =>
+  driver.test("a pre-warmed container has a smaller pack's limits, program ready or not"): driver =>
     for
       blank <- made(driver.prewarm(8, 16))
       adopted <- driver.adopt(blank, of(1)).map(_.get)
@@ -79,22 +79,22 @@ class DockerAccountingSuite extends munit.FunSuite:
       while held(adopted) != share(1) && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(20)
       assertEquals(held(adopted), share(1))
 
-  driver.test("warm, of another size, up and down again: also once its program says that it is ready"):
+  driver.test("a warm container follows its pack's size up and down, also once its program reports ready"):
     driver =>
       for
         container <- made(driver.start(of(1)))
-        // As a flare does: its pack is resized, then its program says that it is ready.
+        // As for a flare: its pack is resized, then its program reports ready.
         sizes <- sequentially(Vector(8, 2, 1, 4)): workers =>
           for
             resized <- driver.resize(container, of(workers))
             _ = assert(resized)
             _ = driver.confine(container)
-            // Changes nothing, but waits for what does.
+            // Changes nothing, but waits for pending changes.
             _ <- driver.throttle(container, workers)
           yield held(container)
       yield assertEquals(sizes, Vector(8, 2, 1, 4).map(share))
 
-  driver.test("a pre-warmed one that was warm and resized"): driver =>
+  driver.test("a pre-warmed container that was warm and resized has the new limits"): driver =>
     for
       blank <- made(driver.prewarm(1, 16))
       adopted <- driver.adopt(blank, of(1)).map(_.get)
@@ -104,7 +104,7 @@ class DockerAccountingSuite extends munit.FunSuite:
       _ <- driver.throttle(adopted, 8)
     yield assertEquals(held(adopted), share(8))
 
-  driver.test("one whose workers have ended in part, until it is used again"): driver =>
+  driver.test("a container with some workers ended has lower limits until it is used again"): driver =>
     def cpus(container: Container) = host(container).getNanoCPUs.longValue
     for
       container <- made(driver.start(of(2)))

@@ -17,7 +17,7 @@ class DockerDriverSuite extends DriverContractSuite:
   private lazy val observer = DockerPrerequisites.daemon(settings).calls
   private var made = Vector.empty[Driver]
 
-  /** Those of tests that failed are still open, and their rules would hold for the next network's packets. */
+  /** Closes the drivers of failed tests, as their rules would apply to the next network's packets. */
   override protected def release(): Unit =
     made.foreach(driver => Try(Await.ready(driver.close(), 60.seconds)))
     observer.close()
@@ -33,7 +33,7 @@ class DockerDriverSuite extends DriverContractSuite:
       newOwner()
     )
 
-  /** A firewall takes its time to start on a busy machine. */
+  /** A firewall is slow to start on a busy machine. */
   private def driverOf(
       settings: DockerSettings,
       owner: String,
@@ -66,7 +66,7 @@ class DockerDriverSuite extends DriverContractSuite:
       case scala.util.Failure(_: NotFoundException) => false
       case other => other.isSuccess
 
-  test("a container is fenced in by what its pack needs"):
+  test("a container has its pack's limits and no privileges"):
     val driver = newDriver()
     for
       container <- started(driver, workers = 2)
@@ -93,7 +93,7 @@ class DockerDriverSuite extends DriverContractSuite:
         Vector(("/package", false))
       )
 
-  test("each container has a user of its own, whoever's it is, and its user is free when it is gone"):
+  test("each container has its own user across invokers, which is free again when the container is removed"):
     val users = UserRange(2_000_100_000L, 2_000_100_002L)
     val few = settings.copy(network = Some("bridge"), users = users)
     val (one, other) =
@@ -113,7 +113,7 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- other.close()
     yield ()
 
-  test("the network goes as soon as nothing is in it, if that is later than its last container's end"):
+  test("the network is removed once it is empty, even after its last pack's end"):
     val driver = newDriver()
     def shown(container: String) = observer.inspectContainerCmd(container).exec().getNetworkSettings
     for
@@ -133,7 +133,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield
       val _ = intercept[NotFoundException](observer.inspectNetworkCmd().withNetworkId(network).exec())
 
-  test("resizing changes what a container may use"):
+  test("resizing changes the container's limits"):
     val driver = newDriver()
     for
       container <- started(driver, workers = 1)
@@ -143,7 +143,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield assertEquals(host.getMemory.longValue, (3 * 32L + 64) << 20)
 
   test(
-    "a pre-warmed container gets its pack's limits and files, keeps its memory when throttled, leaves nothing"
+    "a pre-warmed container gets its pack's limits and files, keeps memory when throttled, leaves nothing"
   ):
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
@@ -166,9 +166,9 @@ class DockerDriverSuite extends DriverContractSuite:
       _ = assertEquals((after.getNanoCPUs.longValue, after.getMemory), (1_000_000_000L, before.getMemory))
       _ <- driver.stop(adopted)
       _ <- driver.close()
-    yield assert(!Files.exists(seen), "its directory is gone with it")
+    yield assert(!Files.exists(seen), "its directory was removed with it")
 
-  test("a pre-warmed container is confined to a smaller pack's limits before any later change is made"):
+  test("a pre-warmed container is confined to a smaller pack's limits before any later change"):
     val driver = newDriver()
     def limits(container: Container) = observer.inspectContainerCmd(container.id).exec().getHostConfig
     for
@@ -183,7 +183,7 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("orphans of the same owner are removed, and those of no other"):
+  test("orphans of the same owner are removed, and those of other owners are not"):
     val owner = newOwner()
     val (before, after, other) = (opened(driverOf(settings, owner)), driverOf(settings, owner), newDriver())
     for
@@ -203,7 +203,7 @@ class DockerDriverSuite extends DriverContractSuite:
     val labels = List(s"${DockerDriver.OwnerLabel}=$owner", PackNetwork.Label)
     observer.listContainersCmd().withLabelFilter(labels.asJava).exec().asScala.map(_.getId).toVector
 
-  test("a pack loses its network though the firewall's process has died, and one that has ended gets none"):
+  test("a pack loses its network even if the firewall's process has died, and an ended one gets none"):
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     def access =
@@ -216,7 +216,7 @@ class DockerDriverSuite extends DriverContractSuite:
       _ = assertEquals(old.size, 1)
       _ = observer.killContainerCmd(old.head).exec()
       _ = driver.disconnect(container)
-      // Whoever is next reaches nothing of the last one's, even if he needs nothing.
+      // The next flare must not reach what the previous one did, even if it needs nothing.
       alone <- driver.connect(container, access.copy(packs = 1))
       _ = assertEquals(alone, Right(()))
       _ = assert(firewallsOf(owner).exists(!old.contains(_)))
@@ -228,7 +228,7 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("for a firewall that hangs nobody waits as long as a program may take to begin"):
+  test("a firewall that hangs delays packs for less than the time that a program has to start"):
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner, closePatience = 5.seconds))
     val access =
@@ -245,7 +245,7 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("while no firewall can be started nobody begins who could reach what another did"):
+  test("while no firewall can be started, no pack begins that could reach what another did"):
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     val own = directoryOf(owner)
@@ -259,7 +259,7 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.connect(first, access)
       _ <- driver.connect(second, access)
       old = firewallsOf(owner)
-      // Where there is a file, a firewall cannot make the directory of its socket.
+      // With a file in place of its directory, a firewall cannot create its socket.
       _ = Files.move(own, aside)
       _ = Files.createFile(own)
       _ = observer.killContainerCmd(old.head).exec()
@@ -270,7 +270,7 @@ class DockerDriverSuite extends DriverContractSuite:
       another <- driver.connect(second, alone)
       _ = assert(another.left.exists(_.message.contains("may still reach")), another.toString)
       _ <- driver.stop(first)
-      // It may have the address of one that was never closed.
+      // It may have the address of a container that was never closed.
       third <- started(driver)
       fresh <- driver.connect(third, alone)
       _ = assert(fresh.left.exists(_.message.contains("may still reach")), fresh.toString)
@@ -283,30 +283,30 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("a network has no more addresses than containers need, and the kernel room for all their neighbours"):
+  test("a network has only the addresses it needs, and the kernel has room for all neighbours"):
     val owner = newOwner()
-    // As an earlier life has left it.
+    // As an earlier run has left it.
     observer.createNetworkCmd().withName(s"burst-${owner.take(12)}").exec()
     val driver = opened(driverOf(settings, owner))
     val network = observer.inspectNetworkCmd().withNetworkId(s"burst-${owner.take(12)}").exec()
     val addresses = network.getIpam.getConfig.asScala.map(_.getSubnet).toVector
     assert(addresses.forall(_.endsWith("/24")), addresses.toString)
-    // In one piece: the kernel has no second.
+    // Read at once: the kernel does not continue a partial read.
     val limit = Files.newBufferedReader(Path.of("/proc/sys/net/ipv4/neigh/default/gc_thresh3"))
     val room = scala.util.Using.resource(limit)(_.readLine()).toInt
     assert(room >= 8 * 256, room.toString)
     driver.close()
 
-  test("an image that is not there is a set-up problem that says what to do"):
+  test("a missing image is a set-up problem that explains what to do"):
     val problem =
       intercept[SetupException](DockerDaemon.connect(settings.copy(image = "burst-no-such-image:1")))
     assert(problem.getMessage.contains("make image"), problem.getMessage)
 
-  test("a user who may not use the daemon is told by which group he may"):
+  test("a user without access to the daemon is told which group to join"):
     assert(DockerDaemon.silent("java.net.BindException: Permission denied").contains("join the group"))
     assert(DockerDaemon.silent("java.net.BindException: No such file").contains("start its daemon"))
 
-  test("a daemon that does not answer is a set-up problem that says what to do"):
+  test("a daemon that does not answer is a set-up problem that explains what to do"):
     val problem =
       intercept[SetupException](DockerDaemon.connect(settings.copy(host =
         Some("unix:///nonexistent/docker.sock")

@@ -9,7 +9,7 @@ import scala.util.Try
 /** What the suites of the docker driver need on the machine. */
 object DockerPrerequisites:
 
-  /** As in `reference.conf`, but for what tests must not have too much of. */
+  /** The settings of `reference.conf`, except for what tests must limit. */
   def settings: DockerSettings = DockerSettings(
     host = None,
     image = Prerequisites.image,

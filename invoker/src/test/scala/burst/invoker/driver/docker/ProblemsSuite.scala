@@ -3,9 +3,9 @@ package docker
 
 import scala.concurrent.duration.DurationInt
 
-/** How it is said why there is no image, or no network. */
+/** How missing images and networks are explained. */
 class ProblemsSuite extends munit.FunSuite:
-  test("why there is no image"):
+  test("why an image is missing"):
     val said = Vector(
       ImageProblem.NotAllowed(Vector("a/", "b:")) -> "images here begin with 'a/', 'b:'",
       ImageProblem.TooLarge(12, 10) -> "it has 12 MiB, more than the 10 of this platform",
@@ -16,14 +16,14 @@ class ProblemsSuite extends munit.FunSuite:
     )
     for (problem, sentence) <- said do assertEquals(problem.sentence, sentence)
 
-  test("why a pull failed is told with the daemon's words, but for what is too long"):
+  test("a failed pull is explained in the daemon's words, truncated if too long"):
     val full = "write /a: no space left on device"
     assertEquals(ImageProblem.ofPull(full), ImageProblem.DiskFull(full))
     assertEquals(ImageProblem.ofPull("denied"), ImageProblem.Refused("denied"))
     for said <- Vector(full, "denied") do assertEquals(ImageProblem.ofPull(said).sentence, said)
     assertEquals(ImageProblem.ofPull("a" * 600 + full), ImageProblem.DiskFull("a" * 500))
 
-  test("why a container is not let through, or still may be"):
+  test("why a container gets no network access, or may still have it"):
     val said = Vector(
       FirewallProblem.ContainerEnded -> "the pack's container has ended",
       FirewallProblem.BackendNotFound("no such host") -> "its backend is not found: no such host",

@@ -10,11 +10,11 @@ import java.util.Base64
 import java.util.concurrent.TimeUnit.SECONDS
 import scala.util.Using
 
-/** What a daemon, which is a server of this suite's, is told when a user's image is pulled. */
+/** What a daemon, here a server of this suite, receives when a user's image is pulled. */
 class PullCredentialsSuite extends munit.FunSuite:
   private val DockerConfig = "DOCKER_CONFIG"
 
-  test("a registry is not shown what the machine's user has logged in by"):
+  test("a registry does not receive the credentials of the machine's user"):
     val login = Base64.getEncoder.encodeToString("operator:password".getBytes)
     val directory = Files.createTempDirectory("docker")
     Files.writeString(
@@ -44,7 +44,7 @@ class PullCredentialsSuite extends munit.FunSuite:
       val host = s"tcp://127.0.0.1:${server.getAddress.getPort}"
       val daemon = DockerDaemon.connect(DockerPrerequisites.settings.copy(host = Some(host)))
       val name = "registry.example.org/private/image:latest"
-      // That it would be: without it this test shows nothing.
+      // The client would send them: otherwise this test would show nothing.
       assertEquals(daemon.calls.pullImageCmd(name).getAuthConfig.getUsername, "operator")
       val told = ResultCallback.Adapter[PullResponseItem]()
       daemon.pull(name, told)

@@ -12,7 +12,7 @@ class PulledImagesSuite extends munit.FunSuite:
 
   private def await[A](done: Future[A]): A = Await.result(done, 60.seconds)
 
-  /** A daemon that keeps what is in use. */
+  /** A daemon that refuses to remove images in use. */
   private final class Daemon(@volatile var used: Set[String] = Set.empty) extends ImageStore:
     @volatile var there = Map.empty[String, StoredImage]
     @volatile var slow = Set.empty[String]
@@ -35,7 +35,7 @@ class PulledImagesSuite extends munit.FunSuite:
       there += reference -> image
       await(images.add(reference, image))
 
-  test("what was wanted longest ago goes when there is no room"):
+  test("the image whose last use is longest ago is removed when there is no room"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 10, daemon)
     for name <- List("a", "b", "c") do daemon.pull(images, name, 3)
@@ -46,7 +46,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "e", 9)
     assertEquals(daemon.gone, Vector("b", "c", "a", "d"))
 
-  test("one in use stays, and goes when it is not"):
+  test("an image in use stays, and is removed once it is not"):
     val daemon = Daemon(used = Set("a"))
     val images = PulledImages(file(), most = 10, daemon)
     daemon.pull(images, "a", 6)
@@ -56,14 +56,14 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "c", 5)
     assertEquals(daemon.gone, Vector("a", "b"))
 
-  test("one that is larger than all the room is there until the next"):
+  test("an image larger than the whole limit stays until the next one"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 10, daemon)
     daemon.pull(images, "a", 20)
     daemon.pull(images, "b", 1)
     assertEquals(daemon.gone, Vector("a"))
 
-  test("what was there before is nobody's to remove, though it be wanted"):
+  test("an image that existed before is not removed, even if it is used"):
     val daemon = Daemon()
     daemon.there += "operator's" -> StoredImage("id", 9)
     val images = PulledImages(file(), most = 1, daemon)
@@ -72,7 +72,7 @@ class PulledImagesSuite extends munit.FunSuite:
     assertEquals(await(images.free(100)), true)
     assertEquals(daemon.gone, Vector("a"))
 
-  test("what somebody else has put under its name since is not removed, and counts no more"):
+  test("an image that somebody else has replaced is not removed, and no longer counts"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 10, daemon)
     daemon.pull(images, "a", 6)
@@ -81,7 +81,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "c", 4)
     assertEquals(daemon.gone, Vector.empty)
 
-  test("one that is refused goes at once, and no other for it"):
+  test("a refused image is removed immediately, and no other for it"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 10, daemon)
     daemon.pull(images, "a", 8)
@@ -91,7 +91,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "b", 2)
     assertEquals(daemon.gone, Vector("huge"))
 
-  test("one that is refused and stays is the first to go"):
+  test("a refused image that stays is the first to be removed"):
     val daemon = Daemon(used = Set("huge"))
     val images = PulledImages(file(), most = 10, daemon)
     daemon.pull(images, "a", 8)
@@ -101,7 +101,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "b", 1)
     assertEquals(daemon.gone, Vector("huge"))
 
-  test("neither a use nor a pull of an image waits for one that is being removed"):
+  test("using or pulling an image does not wait for the removal of another"):
     val (begun, end) = (Promise[Unit](), CountDownLatch(1))
     val daemon = new ImageStore:
       def find(reference: String) = Some(StoredImage("id", 6))
@@ -120,7 +120,7 @@ class PulledImagesSuite extends munit.FunSuite:
     end.countDown()
     await(room)
 
-  test("one that takes long to go is as good as gone, and is seen to be later"):
+  test("an image that is slow to be removed counts as removed, which is checked later"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 10, daemon)
     daemon.slow = Set("a")
@@ -131,7 +131,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "e", 1)
     assertEquals(daemon.gone, Vector("a", "b"))
 
-  test("so many bytes go as a disk that is full has none for, but for what is being pulled"):
+  test("a full disk frees the bytes it needs, except for images that are being pulled"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 100, daemon)
     for name <- List("a", "b", "c") do daemon.pull(images, name, 3)
@@ -141,14 +141,14 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.used = Set("c")
     assertEquals(await(images.free(4)), false)
 
-  test("the next life knows them"):
+  test("the next run knows the pulled images"):
     val path = file()
     val daemon = Daemon()
     daemon.pull(PulledImages(path, most = 10, daemon), "a", 6)
     daemon.pull(PulledImages(path, most = 10, daemon), "b", 6)
     assertEquals(daemon.gone, Vector("a"))
 
-  test("the next life finds what was being pulled, if it came"):
+  test("the next run finds an image that was being pulled, if it arrived"):
     val path = file()
     val daemon = Daemon()
     val images = PulledImages(path, most = 10, daemon)
@@ -159,7 +159,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(next, "b", 6)
     assertEquals(daemon.gone, Vector("came"))
 
-  test("one that could not be pulled is not known, unless it is there all the same"):
+  test("an image that could not be pulled is forgotten, unless it exists"):
     val daemon = Daemon()
     val images = PulledImages(file(), most = 10, daemon)
     for name <- List("there", "not") do images.expect(name)
@@ -169,7 +169,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(images, "b", 10)
     assertEquals(daemon.gone, Vector("there"))
 
-  test("a file of before there were ids in it holds"):
+  test("a file of a release without image ids is still read"):
     val path = file()
     Files.createDirectories(path.getParent)
     Files.writeString(path, """[{"reference":"a","bytes":6}]""")
@@ -178,7 +178,7 @@ class PulledImagesSuite extends munit.FunSuite:
     daemon.pull(PulledImages(path, most = 10, daemon), "b", 6)
     assertEquals(daemon.gone, Vector("a"))
 
-  test("a file that is damaged is as good as none, and is written anew"):
+  test("a damaged file counts as missing, and is written again"):
     val path = file()
     Files.createDirectories(path.getParent)
     Files.writeString(path, "[{")

@@ -15,7 +15,7 @@ import scala.concurrent.duration.DurationInt
 import scala.sys.process.*
 import scala.util.Try
 
-/** Images that a daemon pulls from a registry that knows no more than to give them out. */
+/** Images that a daemon pulls from a minimal, read-only registry. */
 class UserImagesSuite extends munit.FunSuite:
   override val munitTimeout = 2.minutes
   private given ExecutionContext = ExecutionContext.global
@@ -26,7 +26,7 @@ class UserImagesSuite extends munit.FunSuite:
 
   override def afterAll(): Unit = daemon.close()
 
-  registry.test("pulled images make room for others, but for one that a container has"): registry =>
+  registry.test("pulled images make room for others, unless a container uses them"): registry =>
     val file = Files.createTempDirectory("images").resolve("pulled-images.json")
     val settings = ImageSettings(Vector(registry.name), size = 10, disk = 1, pullTimeout = 30.seconds)
     val images = UserImages(settings, daemon, file)
@@ -48,20 +48,20 @@ class UserImagesSuite extends munit.FunSuite:
       assertEquals(there(names), Vector(d))
       daemon.calls.removeImageCmd(d).exec()
 
-  registry.test("one that is too large does not stay"): registry =>
+  registry.test("an image that is too large does not stay"): registry =>
     val file = Files.createTempDirectory("images").resolve("pulled-images.json")
     val settings = ImageSettings(Vector(registry.name), size = 1, disk = 10, pullTimeout = 30.seconds)
     val name = s"${registry.name}/large:latest"
     UserImages(settings, daemon, file).find(name).map: found =>
       assert(found.left.exists(_.sentence.contains("more than")), found.toString)
-      // The daemon may be done with it a little later: then it is looked for once more.
+      // The daemon may finish with it a little later: then the test checks again.
       val deadline = 60.seconds.fromNow
       def isBooked = Files.readString(file).contains(name)
       while deadline.hasTimeLeft() && (isBooked || there(Vector(name)).nonEmpty) do Thread.sleep(100)
       assertEquals((there(Vector(name)), isBooked), (Vector.empty, false))
 
   registry.test(
-    "one that is refused has nobody's image removed, and is not pulled again, though many want it"
+    "a refused image removes no other, and is not pulled again however many want it"
   ): registry =>
     val file = Files.createTempDirectory("images").resolve("pulled-images.json")
     val settings = ImageSettings(Vector(registry.name), size = 10, disk = 1, pullTimeout = 30.seconds)
@@ -78,7 +78,7 @@ class UserImagesSuite extends munit.FunSuite:
       assertEquals(registry.asked("volumes"), 1)
       daemon.calls.removeImageCmd(other).exec()
 
-  registry.test("what is not used goes when the disk is full"): registry =>
+  registry.test("unused images are removed when the disk is full"): registry =>
     val file = Files.createTempDirectory("images").resolve("pulled-images.json")
     val settings = ImageSettings(Vector(registry.name), size = 10, disk = 100, pullTimeout = 30.seconds)
     val images = UserImages(settings, daemon, file)
@@ -92,7 +92,7 @@ class UserImagesSuite extends munit.FunSuite:
       assertEquals(there(Vector(other, full)), Vector(full))
       daemon.calls.removeImageCmd(full).exec()
 
-  registry.test("one that somebody has removed is gone, and is found anew"): registry =>
+  registry.test("an image that somebody has removed is noticed, and pulled again"): registry =>
     val file = Files.createTempDirectory("images").resolve("pulled-images.json")
     val settings = ImageSettings(Vector(registry.name), size = 10, disk = 100, pullTimeout = 30.seconds)
     val images = UserImages(settings, daemon, file)
@@ -113,9 +113,9 @@ class UserImagesSuite extends munit.FunSuite:
       case scala.util.Failure(_: NotFoundException) => false
       case other => other.isSuccess
 
-/** Gives out images of any name, each of one layer with a file of its own: 700 KB, and 3 MB of `large`. The
-  * one of `volumes` declares 17; for `full` there is no space the first time. Who tries TLS first, as the
-  * daemon does, is told at once that this is no request.
+/** Serves images of any name, each of one layer with a file of its own: 700 KB, and 3 MB for `large`. The
+  * image `volumes` declares 17 volumes; for `full` there is no space the first time. A client that tries TLS
+  * first, as the daemon does, immediately gets an answer that this is no request.
   */
 private final class Registry:
   private given system: ActorSystem = ActorSystem("registry")
@@ -153,7 +153,7 @@ private final class Registry:
 
   private var manifests = Map.empty[String, Int].withDefaultValue(0)
 
-  /** How often its manifest was asked for. */
+  /** How often the image's manifest was requested. */
   def asked(image: String): Int = synchronized(manifests(image))
 
   private def asks(image: String): Int = synchronized:
@@ -177,7 +177,7 @@ private final class Registry:
     lastManifest = digest(text)
     text
 
-  /** The same each time it is asked for. */
+  /** Returns the same bytes each time. */
   private def tar(image: String, bytes: Int): Array[Byte] =
     blobs.getOrElse(
       image, {

@@ -8,9 +8,9 @@ import java.util.HashMap as JavaMap
 import java.util.concurrent.TimeoutException
 import java.util.logging.{Level, Logger}
 
-/** The library's API server, which keeps what it is given. `resizes`: it can change the limits of pods. */
+/** The library's API server, which keeps what it is given. `resizes`: whether it can change pods' limits. */
 private[kubernetes] final class ApiServer(resizes: Boolean = true) extends AutoCloseable:
-  // It would tell of every request. Held, as a logger that nobody holds forgets its level.
+  // Otherwise it logs every request. Held, as an unreferenced logger forgets its level.
   private val log = Logger.getLogger(classOf[MockWebServer].getName)
   log.setLevel(Level.WARNING)
 
@@ -21,8 +21,8 @@ private[kubernetes] final class ApiServer(resizes: Boolean = true) extends AutoC
   def url: String = server.url("/")
   def connect(): NamespacedKubernetesClient = server.createClient()
 
-  /** When a watch ends while something is on its way to it, this server's one thread waits for itself, for 10
-    * s: then it is closed all the same, and says that it could not be.
+  /** If a watch ends while an event is on its way to it, this server's only thread waits for itself, for 10
+    * s: then the server is closed all the same, and reports that it could not be.
     */
   def close(): Unit =
     try server.destroy()

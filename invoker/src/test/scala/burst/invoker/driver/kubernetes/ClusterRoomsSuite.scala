@@ -14,7 +14,7 @@ import scala.concurrent.{Await, ExecutionContext}
 import scala.concurrent.duration.DurationInt
 import scala.util.Using
 
-/** What an invoker makes of what it sees of a cluster. */
+/** The room that an invoker finds in a cluster. */
 class ClusterRoomsSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   import TestNodes.{but, node, pod, settings}
@@ -23,7 +23,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
   private given ExecutionContext = ExecutionContext.fromExecutor(threads)
   override def afterAll(): Unit = threads.shutdownNow()
 
-  /** An API server with nodes, and nobody who gives pods to them. */
+  /** An API server with nodes, without a scheduler. */
   private final class Fixture extends AutoCloseable:
     private val server = ApiServer()
     val client = server.connect()
@@ -45,7 +45,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
       val change: UnaryOperator[Node] = _.but(_.getSpec.setUnschedulable(true))
       val _ = client.nodes().withName(name).edit(change)
 
-    /** Once it is so: it is told of whatever changes. */
+    /** Waits until the rooms have these slots: each change is announced. */
     @tailrec def until(rooms: ClusterRooms, slots: (String, Int)*): Unit =
       val now = rooms.current.nodes.map(it => (it.node, it.slots))
       if now != slots.toVector then
@@ -76,7 +76,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
         fixture.client.nodes().withName("b").delete()
         fixture.until(rooms, "c" -> 2)
 
-  test("its own packs are in nobody's way, those of another invoker are another's"):
+  test("an invoker's own packs do not reduce its room, and those of other invokers do"):
     on: fixture =>
       fixture.has("a" -> 4)
       fixture.gets("mine", "a", "2", owner = Some("me"))
@@ -84,14 +84,14 @@ class ClusterRoomsSuite extends munit.FunSuite:
       Using.resource(fixture.watch()): rooms =>
         assertEquals(rooms.current.nodes.map(_.slots), Vector(3))
 
-  test("a node that was refused is given nothing"):
+  test("a node that refused a pack is offered no more"):
     on: fixture =>
       fixture.has("a" -> 4, "b" -> 4)
       Using.resource(fixture.watch()): rooms =>
         rooms.refused("a")
         assertEquals(rooms.current.nodes.map(_.node), Vector("b"))
 
-  test("a pod that its node does not take gives up soon, for want of room, and leaves nothing behind"):
+  test("a pod that its node does not accept gives up soon, for lack of room, and leaves nothing behind"):
     on: fixture =>
       fixture.has("a" -> 4, "b" -> 4)
       val rooms = fixture.watch()
@@ -110,14 +110,14 @@ class ClusterRoomsSuite extends munit.FunSuite:
       assertEquals(left.size, 0)
       Await.result(driver.close(), 60.seconds)
 
-  test("a cluster that does not answer is not guessed at"):
+  test("a cluster that does not answer is a set-up problem"):
     withoutNodes: (server, cluster) =>
       server.destroy()
       val failure = intercept[SetupException]:
         ClusterRooms.watch(settings, "me", cluster, 100, "x86_64", summon[ExecutionContext])
       assert(failure.getMessage.contains("cannot be watched"), failure.getMessage)
 
-  test("without the right to see the cluster slots follow nothing"):
+  test("without the right to watch the cluster the slots are fixed"):
     withoutNodes: (server, cluster) =>
       val rooms = ClusterRooms.watch(settings, "me", cluster, 100, "x86_64", summon[ExecutionContext])
       assertEquals(rooms.map(_.current), Option.empty[ClusterRoom])

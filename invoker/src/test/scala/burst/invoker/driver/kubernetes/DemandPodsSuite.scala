@@ -11,7 +11,7 @@ import scala.concurrent.duration.{Deadline, DurationInt}
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** Pods that show a cluster what waits for room. */
+/** Pods that show a cluster the demand for room. */
 class DemandPodsSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
   import TestNodes.settings
@@ -35,7 +35,7 @@ class DemandPodsSuite extends munit.FunSuite:
         it
       val _ = api.withName(pod.getMetadata.getName).edit(change)
 
-    /** Once there are so many of each size. */
+    /** Waits until there are this many pods of each size. */
     @tailrec def until(sizes: (Int, Int)*)(also: Vector[Pod] => Boolean = _ => true)(using
         deadline: Deadline = 60.seconds.fromNow
     ): Vector[Pod] =
@@ -57,7 +57,7 @@ class DemandPodsSuite extends munit.FunSuite:
 
   private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
 
-  test("there are as many as packs wait, at most so many in all, and they go with what is wanted"):
+  test("there are as many pods as packs wait, up to a limit, and they go when the demand does"):
     on: fixture =>
       fixture.demand.want(Vector(wanted(2), wanted(9, workers = 2)))
       fixture.until(4 -> 2, 2 -> 3)()
@@ -66,7 +66,7 @@ class DemandPodsSuite extends munit.FunSuite:
       fixture.demand.want(Vector.empty)
       fixture.until()()
 
-  test("each requests what its pack would, is for none of the nodes there are, and would end at once"):
+  test("each pod requests what its pack would, excludes the existing nodes, and would end immediately"):
     on: fixture =>
       fixture.demand.want(Vector(wanted(1)))
       val spec = fixture.until(4 -> 1)().head.getSpec
@@ -84,14 +84,14 @@ class DemandPodsSuite extends munit.FunSuite:
       )
       assertEquals((container.getArgs.asScala.toVector, container.getEnv.size), (Vector("--version"), 0))
 
-  test("one that is given a node leaves it to packs, and another waits in its place"):
+  test("a pod that gets a node leaves it to packs, and another one waits instead"):
     on: fixture =>
       fixture.demand.want(Vector(wanted(1)))
       val first = fixture.until(4 -> 1)().head
       fixture.schedule(first)
       fixture.until(4 -> 1)(now => now.forall(_.getMetadata.getUid != first.getMetadata.getUid))
 
-  test("those that were made for other nodes go, and others come a turn later"):
+  test("pods made for other nodes are deleted, and new ones follow a turn later"):
     on: fixture =>
       fixture.demand.want(Vector(wanted(1)))
       val first = fixture.until(4 -> 1)().head
@@ -100,14 +100,14 @@ class DemandPodsSuite extends munit.FunSuite:
       val next = fixture.until(4 -> 1)().head
       assert(next.getMetadata.getUid != first.getMetadata.getUid)
 
-  test("they make room for packs that a quota keeps out"):
+  test("the pods make room for packs that a quota keeps out"):
     on: fixture =>
       fixture.demand.want(Vector(wanted(1)))
       fixture.until(4 -> 1)()
       fixture.demand.backOff()
       assertEquals(fixture.pods, Vector.empty)
 
-  test("what an earlier run left is removed, and nothing is left at the end"):
+  test("pods of an earlier run are removed, and none are left at the end"):
     on: fixture =>
       fixture.demand.want(Vector(wanted(2)))
       fixture.until(4 -> 2)()

@@ -16,15 +16,15 @@ import scala.jdk.CollectionConverters.*
 class KubernetesDriverSuite extends DriverContractSuite:
   import TestKubelet.Image
 
-  /** Workers for which no node has room. */
+  /** More workers than any node has room for. */
   private val TooMany = 1_000_000
 
   private lazy val cluster = TestCluster()
 
-  /** One whose node can be cut off. */
+  /** A cluster whose node can be cut off. */
   private lazy val mock = MockCluster(Prerequisites.runtimeBinary)
 
-  /** One that is too old to change the limits of pods. */
+  /** A cluster that is too old to change the limits of pods. */
   private lazy val old = MockCluster(Prerequisites.runtimeBinary, resizes = false)
   private lazy val kit = ActorTestKit()
 
@@ -37,7 +37,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
     pod = None,
     image = cluster.image,
     runtime = Some(RuntimeInfo("x86_64", "2.36")),
-    // So little that a small node has room for all that is started together.
+    // So little that a small node has room for all pods that run together.
     cpuFactor = 0.1,
     memoryOverhead = 64,
     scratchSize = 100,
@@ -70,17 +70,17 @@ class KubernetesDriverSuite extends DriverContractSuite:
       outcome <- driver.start(resources(1))
       _ <- driver.close()
     yield
-      val failure = outcome.swap.toOption.getOrElse(fail("it started"))
+      val failure = outcome.swap.toOption.getOrElse(fail("the container started"))
       assertEquals(failure.kind, FailureKind.StartFailed)
       failure.message
 
-  test("an image that cannot be pulled is told without waiting for the time to be over"):
+  test("an image that cannot be pulled is reported without waiting for the timeout"):
     refusal(settings.copy(image = Image.Missing, startTimeout = 1.hour)).map: message =>
       assert(message.contains("ImagePullBackOff: Back-off pulling image"), message)
 
-  test("a pod no node has room for is told so, and not left waiting"):
+  test("a pod without room on any node is reported as such, and removed"):
     val owner = UUID.randomUUID.toString
-    // Longer, until there was time for the node to say why.
+    // Waits longer each time, until the node had time to report the reason.
     def refused(patience: FiniteDuration): Future[String] =
       val driver = driverOf(settings.copy(startTimeout = patience), owner)
       for
@@ -98,7 +98,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       left = cluster.client.pods().withLabel(PackPod.OwnerLabel, owner).list().getItems
     yield assertEquals(left.size, 0)
 
-  test("a pod that Kubernetes ends tells its reason"):
+  test("a pod that Kubernetes ends reports its reason"):
     val driver = newDriver()
     for
       container <- started(driver)
@@ -108,7 +108,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield assert(!isThere(container))
 
-  test("a token is shown by no pod, and kept no longer than it is needed"):
+  test("a token is shown by no pod, and kept no longer than necessary"):
     val owner = UUID.randomUUID.toString
     val driver = driverOf(settings, owner)
     for
@@ -122,11 +122,11 @@ class KubernetesDriverSuite extends DriverContractSuite:
       val left = cluster.client.secrets().withLabel(PackPod.OwnerLabel, owner).list().getItems
       assertEquals(left.asScala.toVector, Vector.empty)
 
-  test("each pod has a user of its own, which is free again when the pod is gone"):
+  test("each pod has its own user, which is free again when the pod is removed"):
     val owner = UUID.randomUUID.toString
     val driver = driverOf(settings.copy(users = UserRange(2_000_200_000L, 2_000_200_002L)), owner)
     def user(container: Container): Long = PackPod.user(pod(container.id)).get
-    // What is told of a pod's end is told to all at once.
+    // A pod's end reaches all watchers at the same time, so its user may not be free yet.
     def startedSoon(deadline: Deadline): Future[Container] = driver.start(resources(1)).flatMap:
       case Left(_) if deadline.hasTimeLeft() => startedSoon(deadline)
       case outcome => Future.successful(outcome.fold(failure => fail(failure.message), identity))
@@ -142,7 +142,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- driver.stop(second)
       again <- startedSoon(2.minutes.fromNow)
       _ = assertEquals(user(again), users(1))
-      // One of an earlier life has its user for as long as it is there.
+      // A pod of an earlier run keeps its user as long as it exists.
       next = driverOf(settings.copy(users = UserRange(users.head, users.head)), owner)
       refused <- next.start(resources(1))
       _ = assert(refused.isLeft)
@@ -152,7 +152,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
 
   test("a package is sent into a pod and run there"):
     val driver = newDriver()
-    // The runtime's image has no shell, but the runtime, which says that it knows no such command.
+    // The runtime's image has no shell, only the runtime, which reports that it knows no such command.
     val archive = Files.writeString(directory.resolve("archive"), s"#!${cluster.runtime} sent\n")
     val runtime =
       RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds, startTimeout = 60.seconds)(using kit.system)
@@ -168,7 +168,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("orphans of the same owner are removed, and those of no other"):
+  test("orphans of the same owner are removed, and those of other owners are not"):
     val owner = UUID.randomUUID.toString
     val (before, other) = (driverOf(settings, owner), newDriver())
     for
@@ -186,7 +186,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- after.close()
     yield ()
 
-  test("a pod whose node does not confirm its end is not said to be gone"):
+  test("a pod whose node does not confirm its end is not reported as removed"):
     val cutOff = settings.copy(image = Image.Unreachable, stopTimeout = 1.second)
     val driver = driverOf(cutOff, cluster = mock)
     for
@@ -204,7 +204,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("limits follow the pack, as long as the node has room for them"):
+  test("limits follow the pack as long as the node has room for them"):
     val driver = newDriver()
     def held(container: Container) = PodState.limits(pod(container.id))
     def of(workers: Int) = Some(PodLimits(workers * 100L, (workers * 32L + 64) << 20))
@@ -222,7 +222,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("a server that cannot change limits gives each pack a pod of its size"):
+  test("with a server that cannot change limits each pack gets a pod of its size"):
     val driver = driverOf(settings, cluster = old)
     for
       blank <- driver.prewarm(2, 32).map(_.toOption.get)
@@ -238,7 +238,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("an invoker in a pod owns its packs, one that is nowhere is a set-up problem"):
+  test("an invoker in a pod owns its packs, and an unknown pod is a set-up problem"):
     val own =
       PackPod.pod(settings.copy(image = Image.Missing), "invoker-0", "nobody", PodLimits(10, 10), 1000, None)
     cluster.client.pods().resource(own).create()
@@ -253,7 +253,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       val problem = intercept[SetupException](driverOf(settings.copy(pod = Some("none"))))
       assert(problem.getMessage.contains("burst.invoker.kubernetes.pod"), problem.getMessage)
 
-  test("a server that does not answer is a set-up problem that says what to do"):
+  test("a server that does not answer is a set-up problem that explains what to do"):
     val config = ConfigBuilder()
       .withMasterUrl("http://127.0.0.1:1")
       .withRequestRetryBackoffLimit(0)

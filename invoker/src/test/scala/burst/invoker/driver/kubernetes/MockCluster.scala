@@ -27,7 +27,7 @@ import scala.annotation.tailrec
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Try}
 
-/** An API server and one node. `resizes`: it can change the limits of pods. */
+/** An API server and one node. `resizes`: whether it can change the limits of pods. */
 final class MockCluster(val runtime: Path, resizes: Boolean = true) extends TestCluster:
   private val server = ApiServer(resizes)
 
@@ -47,7 +47,7 @@ final class MockCluster(val runtime: Path, resizes: Boolean = true) extends Test
     client.close()
     server.close()
 
-/** What the library's server lacks: pods' `resize`, and the list of what there is. */
+/** Adds what the library's server lacks: pods' `resize`, and the list of resources. */
 private[kubernetes] final class PodDispatcher(resizes: Boolean) extends KubernetesCrudDispatcher:
   override def handleGet(path: String): MockResponse =
     if path != "/api/v1" then super.handleGet(path)
@@ -64,8 +64,8 @@ private[kubernetes] final class PodDispatcher(resizes: Boolean) extends Kubernet
     )
 
 /** Runs each pod as a real runtime, a process with an address of its own on this machine, and reports as
-  * kubelets do: the address, what runs, how it ended, and only when it has ended that a deleted pod is gone,
-  * which it holds by a finalizer. What images cannot do has a name here: see `TestKubelet.Image`.
+  * kubelets do: the address, what runs, how it ended. A deleted pod disappears only when it has ended; until
+  * then a finalizer holds it. Image failures have names here: see `TestKubelet.Image`.
   */
 private final class TestKubelet(client: KubernetesClient, runtime: Path) extends AutoCloseable:
   import TestKubelet.*
@@ -84,7 +84,7 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
 
   def runs(name: String): Boolean = process(name).exists(_.isAlive)
 
-  /** As a crash would. */
+  /** Kills the pod's process as a crash would. */
   def kill(name: String): Unit = process(name).foreach: process =>
     process.destroyForcibly().waitFor()
 
@@ -100,7 +100,7 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
     processes.keySet.forEach(kill(_))
     client.close()
 
-  /** Until nobody has changed the pod meanwhile. */
+  /** Repeats the edit until nobody else has changed the pod in between. */
   @tailrec private def persist(edit: => Pod): Unit =
     val conflict =
       try
@@ -139,7 +139,7 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
         report(name)(_.edit().withPhase("Pending").withConditions(condition).build())
       case Image.Missing =>
         hold(name)
-        // A pod has an address before its image is looked for.
+        // A pod has an address before its image is looked up.
         val why =
           List("ErrImagePull" -> "no such host", "ImagePullBackOff" -> s"Back-off pulling image \"$image\"")
         why.foreach: (reason, message) =>
@@ -156,7 +156,7 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
     hold(name)
     val host = address()
     val container = pod.getSpec.getContainers.get(0)
-    // Without --keep-open it ends with this process, whatever becomes of that; and /tmp is not its own here.
+    // Without --keep-open it ends with this process in any case; and /tmp is shared here.
     val arguments =
       container.getArgs.asScala.takeWhile(_ != "--keep-open").map(_.replace("0.0.0.0", host))
     val builder = ProcessBuilder((runtime.toString +: arguments).asJava)
@@ -197,7 +197,7 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
         container
       ).build()
 
-  /** Gives a container what its specification says, as far as this node has it. */
+  /** Gives a container the limits of its specification, if this node has room. */
   private def resize(pod: Pod): Unit =
     val wanted = pod.getSpec.getContainers.get(0).getResources
     val shown = Option(client.pods().withName(pod.getMetadata.getName).get())
@@ -235,14 +235,14 @@ object TestKubelet:
   private val Conflict = 409
   private val Finalizer = "burst.test/kubelet"
 
-  /** Of the node. */
+  /** The processors of the node. */
   val Cpus = 8
 
   object Image:
     val Good = "burst-runtime:latest"
 
-    /** In no registry. */
+    /** An image that no registry has. */
     val Missing = "registry.invalid/burst-missing:1"
 
-    /** Which runs on a node that cannot be reached any more once it is to be stopped. */
+    /** An image whose pod runs on a node that becomes unreachable when the pod is to be stopped. */
     val Unreachable = "burst-unreachable:1"

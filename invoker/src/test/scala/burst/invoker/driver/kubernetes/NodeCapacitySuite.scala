@@ -27,7 +27,7 @@ class NodeCapacitySuite extends ScalaCheckSuite:
   private def slots(nodes: Node*): Vector[(String, Int)] =
     room(nodes).nodes.map(node => (node.node, node.slots))
 
-  test("the worked example: whichever of processors and memory is used up first, and at most so many"):
+  test("the worked example: processors or memory, whichever is used up first, up to the maximum"):
     val nodes = Seq(node("a"), node("b", memory = "2Gi"))
     val others = Seq(pod("web", "a", "3"))
     assertEquals(
@@ -36,13 +36,13 @@ class NodeCapacitySuite extends ScalaCheckSuite:
     )
     assertEquals(room(nodes, others, most = 9).nodes.map(_.slots), Vector(5, 4))
 
-  test("a node without room, or without pods to give, has none; one that was closed has none now"):
+  test("a node without room or pods has no slots, and neither has one closed for now"):
     assertEquals(slots(node("a", cpus = 0), node("b", pods = 0), node("c", memory = "100Mi")), Vector.empty)
     assertEquals(slots(node("a", pods = 3)), Vector("a" -> 3))
     assertEquals(room(Seq(node("a")), Seq(pod("web", "a", "20"))).nodes, Vector.empty)
     assertEquals(room(Seq(node("a"), node("b")), closed = Set("a")).nodes.map(_.node), Vector("b"))
 
-  test("nodes that take no pods have no slots"):
+  test("nodes that accept no pods have no slots"):
     val plain = node("a")
     val cordoned = plain.but(_.getSpec.setUnschedulable(true))
     val notReady = plain.but(_.getStatus.getConditions.get(0).setStatus("Unknown"))
@@ -54,16 +54,16 @@ class NodeCapacitySuite extends ScalaCheckSuite:
       assertEquals(slots(out), Vector.empty, out.toString)
     assertEquals(slots(tainted("PreferNoSchedule")), Vector("a" -> 8))
 
-  test("several invokers have each node once, and one that is cordoned keeps its turn"):
+  test("several invokers divide the nodes, and a cordoned node keeps its place"):
     val nodes = Vector(node("z", since = 1), node("m", since = 2), node("a", since = 3))
     def of(index: Int, nodes: Seq[Node] = nodes) =
       room(nodes, settings = settings.copy(share = NodeShare(index, 2))).nodes.map(_.node)
     assertEquals((of(0), of(1)), (Vector("z", "a"), Vector("m")))
     val cordoned = nodes(0).but(_.getSpec.setUnschedulable(true))
     assertEquals((of(0, cordoned +: nodes.tail), of(1, cordoned +: nodes.tail)), (Vector("a"), Vector("m")))
-    assertEquals(of(1, nodes :+ node("b", since = 4)), Vector("m", "b"), "a new one changes nothing else")
+    assertEquals(of(1, nodes :+ node("b", since = 4)), Vector("m", "b"), "a new node changes nothing else")
 
-  test("a share is a number of how many"):
+  test("a share is an index and a count"):
     assertEquals(NodeShare.parse("1/3"), Right(NodeShare(1, 3)))
     for wrong <- List("", "3", "2/2", "-1/2", "a/b") do
       assertEquals(
@@ -71,7 +71,7 @@ class NodeCapacitySuite extends ScalaCheckSuite:
         Left(s"'$wrong' is no share: give 0/2 to the first of two invokers")
       )
 
-  test("what a pod holds is what Kubernetes' scheduler counts"):
+  test("a pod holds what Kubernetes' scheduler counts"):
     val plain = pod("web", "a", "500m", "1Gi")
     assertEquals(PodUse.of(plain), PodUse(cpuMillis = 500, memory = 1L << 30, pods = 1))
     def cpu(change: Pod => Unit) = PodUse.of(plain.but(change)).cpuMillis
@@ -86,10 +86,10 @@ class NodeCapacitySuite extends ScalaCheckSuite:
     assertEquals(
       cpu(_.getStatus.setContainerStatuses(List(before).asJava)),
       3000L,
-      "its node still has it so"
+      "the node still has the old value"
     )
 
-  test("pods that are over, or have no node yet, hold nothing"):
+  test("pods that have ended or have no node yet hold nothing"):
     val plain = pod("web", "a", "1")
     def phase(name: String) = PodUse.node(plain.but(_.getStatus.setPhase(name)))
     assertEquals(PodUse.node(plain), Some("a"))
@@ -97,7 +97,7 @@ class NodeCapacitySuite extends ScalaCheckSuite:
     assertEquals(List("Succeeded", "Failed").flatMap(phase), Nil)
     assertEquals(PodUse.node(plain.but(_.getSpec.setNodeName(""))), None)
 
-  property("packs that fit the slots of a node, however they are cut, fit the node beside what others hold"):
+  property("packs of any sizes that fit a node's slots fit the node itself, beside other pods"):
     val some =
       for
         cpus <- Gen.choose(0, 64)

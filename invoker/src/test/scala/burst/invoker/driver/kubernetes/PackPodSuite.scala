@@ -34,7 +34,7 @@ class PackPodSuite extends munit.FunSuite:
   private def golden(name: String): String =
     Using.resource(getClass.getResourceAsStream(name))(stream => String(stream.readAllBytes, UTF_8))
 
-  test("a pack's pod is what the golden copy says"):
+  test("a pack's pod matches the golden copy"):
     val pod = PackPod.pod(
       settings,
       "burst-a-1",
@@ -45,7 +45,7 @@ class PackPodSuite extends munit.FunSuite:
     )
     assertEquals(Serialization.asYaml(pod), golden("pack-pod.yaml"))
 
-  test("a pod whose slots are of a node is for that node"):
+  test("a pod whose slots belong to a node is bound to that node"):
     val limits = PodLimits.of(settings, 1, 256)
     val pod = PackPod.pod(settings, "burst-a-1", "a", limits, user = 2_000_070_000L, None, Some("node-7"))
     val terms = pod.getSpec.getAffinity.getNodeAffinity.getRequiredDuringSchedulingIgnoredDuringExecution
@@ -55,24 +55,24 @@ class PackPodSuite extends munit.FunSuite:
       ("metadata.name", "In", "node-7")
     )
 
-  test("its token is in a secret of the same name, which nobody can change"):
+  test("a pod's token is in an immutable secret of the same name"):
     val token = Secret.random()
     val secret = PackPod.secret("burst-a-1", "a", token, None)
     assertEquals(secret.getMetadata.getName, "burst-a-1")
     assert(secret.getImmutable)
     assertEquals(secret.getStringData.get("token"), token.hex)
 
-  test("names are as Kubernetes wants them, and never the same"):
+  test("names are valid for Kubernetes, and unique"):
     val names = Vector.fill(100)(PackPod.name("0c11ece6-333b-4cc3-8b9a-07b5e221e436"))
     assertEquals(names.toSet.size, 100)
     assert(names.forall(_.matches("burst-0c11ece6-[0-9a-f]{12}")), names.head)
 
-  test("limits grow with the pack, and are nowhere nothing"):
+  test("limits grow with the pack, and are never zero"):
     assertEquals(PodLimits.of(settings, 4, 100), PodLimits(2000, 464L << 20))
     assertEquals(PodLimits.of(settings.copy(cpuFactor = 0), 1, 1).cpuMillis, 10L)
     assertEquals(PodLimits.of(settings, 4096, 8192).memory, (4096L * 8192 + 64) << 20)
     assertEquals(PodLimits.read(PodLimits(2000, 464).resources), Some(PodLimits(2000, 464)))
 
-  test("limits allow what is nowhere more"):
+  test("limits allow other limits that are nowhere larger"):
     assert(PodLimits(2, 2).allows(PodLimits(2, 2)) && PodLimits(2, 2).allows(PodLimits(1, 2)))
     assert(!PodLimits(2, 2).allows(PodLimits(3, 1)) && !PodLimits(2, 2).allows(PodLimits(1, 3)))

@@ -34,7 +34,7 @@ class PodStateSuite extends munit.FunSuite:
   private def ended(code: Int, reason: String) =
     container(s""""terminated":{"exitCode":$code,"reason":"$reason"}""")
 
-  test("a pod has an address when its status says so"):
+  test("a pod has an address once its status has one"):
     assertEquals(PodState.address(fresh), None)
     assertEquals(PodState.address(pulling), None)
     assertEquals(PodState.address(unschedulable), None)
@@ -43,13 +43,13 @@ class PodStateSuite extends munit.FunSuite:
   private def hopeless(snapshot: PodSnapshot): Option[String] =
     PodState.address(snapshot).flatMap(_.left.toOption).map(_.sentence)
 
-  test("a pod that never will has a reason"):
+  test("a pod that will never get an address has a reason"):
     assertEquals(hopeless(missing), Some("ImagePullBackOff: Back-off pulling image"))
     val placed = pod(
       """{"phase":"Pending","podIP":"10.1.2.3","containerStatuses":[{"name":"runtime","state":
          {"waiting":{"reason":"ImagePullBackOff"}}}]}"""
     )
-    assertEquals(hopeless(placed), Some("ImagePullBackOff"), "it has an address already")
+    assertEquals(hopeless(placed), Some("ImagePullBackOff"), "the pod already has an address")
     assertEquals(hopeless(PodSnapshot.Gone), Some("the pod was deleted"))
     assertEquals(
       hopeless(evicted),
@@ -60,7 +60,7 @@ class PodStateSuite extends munit.FunSuite:
       Some("the pod was killed for want of memory with code 137")
     )
 
-  test("a pod that comes too late, or is refused, is told with what is known of it"):
+  test("a late or refused pod is reported with what is known of it"):
     val quota = "pods is forbidden: exceeded quota: few"
     val said = Vector(
       PodProblem.Late(60_000.millis, None) -> "its runtime did not listen within 1 minute",
@@ -74,7 +74,7 @@ class PodStateSuite extends munit.FunSuite:
     for (problem, sentence) <- said do assertEquals(problem.sentence, sentence)
     assertEquals(PodProblem.refused(quota), PodProblem.OverQuota(quota))
 
-  test("a pod has its node, or is turned away by it"):
+  test("a pod gets its node, or is turned away by it"):
     val bound =
       PodSnapshot.Present(Serialization.unmarshal("""{"kind":"Pod","spec":{"nodeName":"a"}}""", classOf[Pod]))
     val away =
@@ -86,13 +86,13 @@ class PodStateSuite extends munit.FunSuite:
     for other <- List(bound, running, evicted, PodSnapshot.Gone) do
       assert(!PodState.foundNoRoom(other), other.toString)
 
-  test("what keeps a pod is told"):
+  test("the reason for which a pod waits is reported"):
     assertEquals(PodState.obstacle(fresh), None)
     assertEquals(PodState.obstacle(running), None)
     assertEquals(PodState.obstacle(pulling), Some("ContainerCreating"))
     assertEquals(PodState.obstacle(unschedulable), Some("Unschedulable: 0/3 nodes are available"))
 
-  test("an end is told with its code, and its reason where that says more"):
+  test("an end is reported with its code, and its reason if that adds something"):
     assertEquals(PodState.exit(running), None)
     assertEquals(PodState.exit(ended(0, "Completed")), Some(ContainerExit(Some(0), oomKilled = false)))
     assertEquals(PodState.exit(ended(1, "Error")), Some(ContainerExit(Some(1), oomKilled = false)))
@@ -110,12 +110,12 @@ class PodStateSuite extends munit.FunSuite:
       Some(ContainerExit(Some(137), oomKilled = false, Some("Preempting: for a critical pod")))
     )
 
-  test("limits are read however they are written"):
+  test("limits are read in any notation"):
     val PodSnapshot.Present(shown) = running: @unchecked
     assertEquals(PodState.limits(shown), Some(PodLimits(1500, 64L << 20)))
     assertEquals(PodState.limits(Pod()), None)
 
-  test("limits are refused by what a node says of just them"):
+  test("limits are refused only if the node's condition is about these limits"):
     def resized(cpu: String, observed: String) = Serialization.unmarshal(
       s"""{"kind":"Pod","apiVersion":"v1","metadata":{"generation":3},
           "spec":{"containers":[{"name":"runtime","resources":{"limits":{"cpu":"$cpu","memory":"64Mi"}}}]},
@@ -124,6 +124,6 @@ class PodStateSuite extends munit.FunSuite:
     )
     val wanted = PodLimits(8000, 64 << 20)
     assert(PodState.refused(resized("8", ""","observedGeneration":3"""), wanted))
-    assert(!PodState.refused(resized("8", ""","observedGeneration":2"""), wanted), "an earlier request's")
-    assert(!PodState.refused(resized("8", ""), wanted), "nobody knows whose")
-    assert(!PodState.refused(resized("9", ""","observedGeneration":3"""), wanted), "another's")
+    assert(!PodState.refused(resized("8", ""","observedGeneration":2"""), wanted), "about an earlier request")
+    assert(!PodState.refused(resized("8", ""), wanted), "about an unknown request")
+    assert(!PodState.refused(resized("9", ""","observedGeneration":3"""), wanted), "about other limits")

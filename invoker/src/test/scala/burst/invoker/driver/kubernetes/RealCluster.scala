@@ -16,9 +16,9 @@ import java.util.concurrent.TimeUnit
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** A namespace of its own in the cluster of a kubeconfig, which is removed in the end. It enforces the Pod
-  * Security Standard "restricted", and drivers speak as the service account of deploy/k8s/rbac.yaml. Nodes
-  * must have the runtime's image, and this machine reach the addresses of pods.
+/** A namespace of its own in a kubeconfig's cluster, removed at the end. It enforces the Pod Security
+  * Standard "restricted", and drivers use the service account of deploy/k8s/rbac.yaml. Nodes must have the
+  * runtime's image, and this machine must reach the addresses of pods.
   */
 final class RealCluster(kubeconfig: String) extends TestCluster:
   private val namespace = s"burst-test-${UUID.randomUUID.toString.take(8)}"

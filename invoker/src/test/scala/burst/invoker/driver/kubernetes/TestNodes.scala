@@ -22,9 +22,9 @@ import io.fabric8.kubernetes.client.utils.Serialization
 import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 
-/** Nodes, and pods of others on them. */
+/** Nodes, and other people's pods on them. */
 object TestNodes:
-  /** A slot is a processor and 320 MiB. */
+  /** Settings in which a slot is a processor and 320 MiB. */
   val settings: KubernetesSettings = KubernetesSettings(
     namespace = None,
     pod = None,
@@ -55,7 +55,7 @@ object TestNodes:
       .build()
     NodeBuilder().withMetadata(metadata).withSpec(NodeSpec()).withStatus(status).build()
 
-  /** Of nobody here, or a pack of `owner`. */
+  /** A foreign pod, or a pack of `owner`. */
   def pod(name: String, on: String, cpu: String, memory: String = "0", owner: Option[String] = None): Pod =
     val labels = owner.map(PackPod.OwnerLabel -> _).toMap
     val metadata =
@@ -74,7 +74,7 @@ object TestNodes:
   def quantities(amounts: Map[String, String]): java.util.Map[String, Quantity] =
     amounts.transform((_, amount) => Quantity.parse(amount)).asJava
 
-  /** The same one, but for this. */
+  /** A copy with this change. */
   extension [A](it: A)
     def but(change: A => Unit): A =
       val copy = Serialization.clone(it)

@@ -36,7 +36,8 @@ class ProcessDriverSuite extends DriverContractSuite:
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
     ProcessDriver(settings.copy(runtimeBinary = file, startTimeout = startTimeout.millis), blocking)
 
-  /** Also when nobody has taken notice of its end: a container's first process may not be one that does. */
+  /** Whether the process has ended, even if it was not reaped: a container's first process may not do that.
+    */
   private def isEnded(pid: String): Boolean =
     !handle(pid).exists(_.isAlive) || Seq(
       ") Z ",
@@ -45,7 +46,7 @@ class ProcessDriverSuite extends DriverContractSuite:
 
   private def contents(file: Path): String = Files.readString(file)
 
-  test("a runtime that ends at once is reported with its last words"):
+  test("a runtime that ends immediately is reported with its last words"):
     brokenDriver().start(resources(1)).map: outcome =>
       val message = outcome.swap.toOption.fold("")(_.message)
       assert(message.contains("code 3") && message.contains("out of order"), message)
@@ -56,16 +57,16 @@ class ProcessDriverSuite extends DriverContractSuite:
       val driver = driverOf(s"echo $$$$ > $pid; exec sleep 600", startTimeout = within)
       driver.start(resources(1)).flatMap: outcome =>
         assert(outcome.left.exists(_.message.contains("did not listen")), outcome.toString)
-        // On a busy machine the script may not have come so far.
+        // On a busy machine the script may not have got this far.
         if contents(pid).isEmpty && within < 30_000 then givenUp(within * 4)
         else Future(assert(!handle(contents(pid).trim).exists(_.isAlive)))
     givenUp(2000)
 
-  test("a binary that is not there is a failure, not an exception"):
+  test("a missing binary is a failure, not an exception"):
     val driver = ProcessDriver(settings.copy(runtimeBinary = scripts.resolve("none")), blocking)
     driver.start(resources(1)).map(outcome => assert(outcome.isLeft))
 
-  test("a runtime that ignores the end of its life line is killed, and what it has started with it"):
+  test("a runtime that ignores the end of its life line is killed with its children"):
     val child = scripts.resolve("child")
     val driver =
       driverOf(
@@ -78,7 +79,7 @@ class ProcessDriverSuite extends DriverContractSuite:
       assert(!isThere(container))
       assert(isEnded(contents(child).trim))
 
-  test("packs see only the variables they may see"):
+  test("packs see only the variables they are allowed to see"):
     val seen = scripts.resolve("environment")
     val driver = driverOf(s"env > $seen; echo listening on 127.0.0.1:1; cat > /dev/null")
     for
@@ -86,7 +87,7 @@ class ProcessDriverSuite extends DriverContractSuite:
       _ <- driver.stop(container)
     yield
       val names = contents(seen).linesIterator.map(_.takeWhile(_ != '=')).toSet
-      // The token is for the runtime, which gives programs an environment of its own making.
+      // The token is for the runtime, which gives programs a separate environment.
       val own = Set("PATH", "PWD", "SHLVL", "_", "OLDPWD", RuntimeAddress.TokenVariable)
       assertEquals(names -- own, Set.empty)
 

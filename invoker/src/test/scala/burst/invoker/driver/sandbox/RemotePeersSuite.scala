@@ -9,7 +9,7 @@ import java.util.concurrent.Executors
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future}
 
-/** How packs of several invokers are brought together, in words: the shim is a script. */
+/** How packs of several invokers are connected, in orders and answers; the shim is a script. */
 class RemotePeersSuite extends munit.FunSuite:
   import ScriptedShim.obeys
 
@@ -32,19 +32,19 @@ class RemotePeersSuite extends munit.FunSuite:
     outcome.fold(failure => fail(failure.message), identity)
 
   private def message(outcome: Either[Failure, Any]): String =
-    outcome.swap.toOption.fold(fail("it worked"))(_.message)
+    outcome.swap.toOption.fold(fail("the request succeeded"))(_.message)
 
   private val listen = """{"listen":{"host":"10.0.0.7","packs":2}}"""
   private val close = """{"close":true}"""
   private def peers(endpoints: String*) = s"""{"peers":${endpoints.asJson.noSpaces}}"""
 
-  /** A pack each that others find at these ports. */
+  /** The ports of four packs, one each. */
   private val first = "10.0.0.7:4001"
   private val second = "10.0.0.7:4002"
   private val third = "10.0.0.8:4001"
   private val fourth = "10.0.0.9:4001"
 
-  test("packs that one invoker has find each other by themselves"):
+  test("packs of one invoker find each other without the shim"):
     val shim = ScriptedShim(obeys())
     val driver = shim.driver()
     for
@@ -59,8 +59,8 @@ class RemotePeersSuite extends munit.FunSuite:
       assertEquals(found, Right(Vector(Some("unix:/a"), Some("unix:/b"))))
       assertEquals(shim.orders, Vector.empty)
 
-  test("packs of other invokers come by the shim's port, and are gone to by its socket"):
-    // the first that is asked, and the second
+  test("packs of other invokers arrive at the shim's port, and are reached through its socket"):
+    // the first one that asks, and the second
     val port = s"$$([ $$(wc -l < $$orders) = 1 ] && echo $first || echo $second)"
     val shim = ScriptedShim(
       obeys("listen" -> s"listening for packs $port", "peers" -> "peers at /s", "close" -> "closed")
@@ -74,7 +74,7 @@ class RemotePeersSuite extends munit.FunSuite:
       _ <- driver.connect(other, access(elsewhere = 2)).map(have)
       published = Vector(driver.publish(one, "unix:/one"), driver.publish(other, "unix:/other"))
       found <- driver.find(one, endpoints).map(have)
-      // a group's next flare
+      // the group's next flare
       again <- driver.find(one, endpoints).map(have)
       _ = driver.disconnect(one)
       _ = driver.disconnect(other)
@@ -88,7 +88,7 @@ class RemotePeersSuite extends munit.FunSuite:
       assertEquals(after, "unix:/one")
       assertEquals(shim.orders, Vector(listen, listen, peers(third, fourth), close, close))
 
-  test("packs whose backend has a server meet there alone"):
+  test("packs whose backend has a server meet only there"):
     val shim = ScriptedShim(obeys("open" -> "opened"))
     val driver = shim.driver(servers = _ => Vector(ServerAddress("s", 1)))
     for
@@ -100,7 +100,7 @@ class RemotePeersSuite extends munit.FunSuite:
       assertEquals(found, Vector(None, None))
       assertEquals(shim.orders, Vector("""{"open":["s:1"]}"""))
 
-  test("a shim that cannot listen, or cannot reach, is told with its words"):
+  test("a shim that cannot listen, or cannot reach packs, is reported in its words"):
     val deaf = ScriptedShim(obeys("listen" -> "listen failed: no port is free")).driver()
     val blind = ScriptedShim(
       obeys("listen" -> s"listening for packs $first", "peers" -> "peers failed: too many")
@@ -116,7 +116,7 @@ class RemotePeersSuite extends munit.FunSuite:
       assertEquals(message(deafness), "packs of other machines cannot come to it: no port is free")
       assertEquals(message(blindness), "packs of other machines cannot be reached: too many")
 
-  test("a silent shim is waited for so long"):
+  test("the wait for a silent shim is limited"):
     val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
     val driver = ScriptedShim(obeys()).driver(settings = settings)
     for

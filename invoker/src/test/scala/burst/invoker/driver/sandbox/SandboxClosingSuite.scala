@@ -11,8 +11,8 @@ import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext}
 
-/** What becomes of flares that come while the shim of a warm pack still closes what the last one reached: of
-  * those that need no network, of which the shim hears nothing.
+/** Flares without network access that arrive while the shim of a warm pack still closes the previous one's
+  * connections; the shim receives no order for such flares.
   */
 class SandboxClosingSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
@@ -60,7 +60,7 @@ class SandboxClosingSuite extends munit.FunSuite:
       invoker ! InvokerRequest(PreparePack(assignment), probe.ref.unsafeUpcast)
       probe
 
-    /** The program runs it from its start to its good end: how it came up. */
+    /** The program runs the flare to its successful end: returns how the pack came up. */
     def runs(probe: TestProbe[PackReport]): Option[PackStart] =
       val pack: FakePack = setup.runtime.pack()
       pack.say(
@@ -79,7 +79,7 @@ class SandboxClosingSuite extends munit.FunSuite:
           known
         case _ => endOf(probe, known)
 
-    /** One that reaches a server has run, and its pack is kept. */
+    /** Runs a flare that reaches a server, after which its pack is kept. */
     def kept(): Unit =
       val first = begin(Some("some://server"))
       setup.givePackage()
@@ -92,7 +92,7 @@ class SandboxClosingSuite extends munit.FunSuite:
   for (whose, shared) <- Vector("flare" -> false, "call of an action" -> true) do
     def fixture(closed: Option[String]) = FunFixture[Fixture](_ => Fixture(closed, shared), _.close())
 
-    fixture(None).test(s"a $whose finds a pack that is never closed, and runs in another container"):
+    fixture(None).test(s"a $whose runs in another container if its pack's closing is never confirmed"):
       fixture =>
         import fixture.*
         kept()
@@ -100,10 +100,10 @@ class SandboxClosingSuite extends munit.FunSuite:
         setup.expectRelease()
         setup.givePackage()
         assertEquals(runs(next), Some(PackStart.Cold))
-        // Each has begun with its own program, and nobody was asked for another run.
+        // Each ran with its own program, and no further run was requested.
         assertEquals((shim.specs.size, setup.runtime.startedPrograms), (2, 2))
 
-    fixture(Some(Late)).test(s"a $whose finds a pack that is closed late, and runs in it"): fixture =>
+    fixture(Some(Late)).test(s"a $whose runs in a pack whose closing is confirmed late"): fixture =>
       import fixture.*
       kept()
       val next = begin(None)

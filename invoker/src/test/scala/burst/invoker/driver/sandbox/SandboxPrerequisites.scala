@@ -8,7 +8,7 @@ import scala.concurrent.duration.DurationInt
 /** What the suites of the sandbox driver need on the machine. */
 object SandboxPrerequisites:
 
-  /** As in `reference.conf`, but for what tests must not have too much of. */
+  /** The settings of `reference.conf`, except for what tests must limit. */
   val settings: SandboxSettings = SandboxSettings(
     root = None,
     glibc = None,
@@ -30,19 +30,19 @@ object SandboxPrerequisites:
 
   val isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0
 
-  /** Who has no account here: as a number it is a name to the kernel. */
+  /** A user without an account here: the kernel accepts its number as a name. */
   val Ordinary = "59999"
 
-  /** The runtime as that user starts it, where the tests are root; in this directory. */
+  /** The runtime started as that user if the tests run as root; its script is in this directory. */
   def ofOrdinaryUser(directory: Path): Path =
     if !isRoot then Prerequisites.runtimeBinary
     else
       val become = s"setpriv --reuid=$Ordinary --regid=$Ordinary --clear-groups"
-      // He may not get to where the tests have it.
+      // That user may not have access to the tests' copy.
       val copy = Files.copy(Prerequisites.runtimeBinary, directory.resolve("burst-runtime"))
       script(directory.resolve("ordinary.sh"), s"exec $become $copy \"$$@\"")
 
-  /** Makes a shell script that can be run. */
+  /** Makes an executable shell script. */
   def script(file: Path, lines: String): Path =
     Files.writeString(file, s"#!/bin/sh\n$lines\n")
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))

@@ -4,7 +4,7 @@ package sandbox
 import burst.node.{RuntimeBinary, SetupException}
 import java.nio.file.{Files, Path}
 
-/** Which root packs have by the settings: the runtime is a script. */
+/** Which root packs have according to the settings; the runtime is a script. */
 class SandboxRootSuite extends munit.FunSuite:
   private val directory = Files.createTempDirectory("root")
   override def afterAll(): Unit = PackageFiles.delete(directory)
@@ -20,7 +20,7 @@ class SandboxRootSuite extends munit.FunSuite:
     Files.writeString(layout.resolve("oci-layout"), "{}")
     layout
 
-  test("an image's layout, or a file that may be a tar of one, is unpacked by the runtime"):
+  test("an image layout, or a file that may be its tar archive, is unpacked by the runtime"):
     val labels = """{"burst.arch":"x86_64","burst.glibc":"2.36"}"""
     val answers =
       s"""[ "$$1 $$3" = "unpack $unpacked" ] && echo '{"root":"/made/of/'$$(basename $$2)'","labels":$labels}'"""
@@ -29,7 +29,7 @@ class SandboxRootSuite extends munit.FunSuite:
       val root = rootOf(Some(path), answers)
       assertEquals(root, Some(SandboxRoot(Path.of(s"/made/of/${path.getFileName}"), Some("2.36"))))
 
-  test("an image that cannot be a root stops the start with the runtime's words"):
+  test("an image that cannot be a root stops the start with the runtime's message"):
     val problem = intercept[SetupException]:
       rootOf(Some(image()), "echo 'burst-runtime: it has nothing for linux/amd64'; exit 1")
     assert(
@@ -38,7 +38,7 @@ class SandboxRootSuite extends munit.FunSuite:
     )
     assert(problem.getMessage.contains("burst.invoker.sandbox.root"), problem.getMessage)
 
-  test("a directory is taken as it is, and roots that were unpacked go"):
+  test("a directory is used unchanged, and previously unpacked roots are deleted"):
     for root <- Vector(None, Some(Files.createTempDirectory(directory, "plain"))) do
       Files.createDirectories(unpacked.resolve("sha256-0/usr"))
       assertEquals(rootOf(root), root.map(SandboxRoot(_, None)))

@@ -9,7 +9,7 @@ import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Try, Using}
 
-/** The sandbox driver as root, or as whoever runs the tests. */
+/** The sandbox driver as root, or as the user who runs the tests. */
 class SandboxDriverSuite extends SandboxSuite:
   protected lazy val binary: Path = Prerequisites.runtimeBinary
   protected def users: Option[UserRange] =
@@ -18,7 +18,7 @@ class SandboxDriverSuite extends SandboxSuite:
 
 /** The same as a user without any rights. */
 class OrdinaryUserSandboxSuite extends SandboxSuite:
-  /** Whoever runs the tests may have them where nobody else gets to. */
+  /** The tests' own directory may be inaccessible to others. */
   override protected def parent: Path = Path.of("/tmp")
   protected lazy val binary: Path = SandboxPrerequisites.ofOrdinaryUser(directory)
   protected def users: Option[UserRange] = None
@@ -28,11 +28,11 @@ class OrdinaryUserSandboxSuite extends SandboxSuite:
       val _ = Files.setOwner(directory, names.lookupPrincipalByName(SandboxPrerequisites.Ordinary))
 
 abstract class SandboxSuite extends DriverContractSuite:
-  /** The runtime, as the user in question starts it. */
+  /** The runtime, as started by the user in question. */
   protected def binary: Path
   protected def users: Option[UserRange]
 
-  /** Makes a directory that user's. */
+  /** Gives a directory to that user. */
   protected def hand(directory: Path): Unit
 
   private val settings = SandboxPrerequisites.settings
@@ -77,9 +77,9 @@ abstract class SandboxSuite extends DriverContractSuite:
 
   private def own(container: Container): SandboxContainer = container match
     case own: SandboxContainer => own
-    case _ => fail("another driver's")
+    case _ => fail("a container of another driver")
 
-  /** The sandbox's first process: as long as no program runs it has none below it. */
+  /** Kills the sandbox's first process, which has no children while no program runs. */
   protected def kill(container: Container): Unit =
     val first = own(container).below.filter(handle => handle.isAlive && handle.children().count() == 0)
     first.foreach(_.destroyForcibly())
@@ -92,7 +92,7 @@ abstract class SandboxSuite extends DriverContractSuite:
   protected def runs(container: Container): Boolean =
     own(container).process.isAlive || own(container).below.exists(isRunning)
 
-  /** Nobody may have taken notice yet of the end of one whose parent was killed. */
+  /** A process whose parent was killed may have ended without being reaped yet. */
   private def isRunning(handle: ProcessHandle): Boolean =
     def zombie =
       Try(Files.readString(Path.of(s"/proc/${handle.pid}/stat"))).toOption.forall(stat =>
@@ -104,7 +104,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     val owned = own(container).resources
     runs(container) || owned.group.exists(groups(_).nonEmpty) || owned.blank.exists(Files.exists(_))
 
-  /** Control groups of this machine whose names begin so, of whatever version. */
+  /** Control groups on this machine whose names begin with the prefix, of either version. */
   private def groups(prefix: String): Vector[Path] =
     def below(directory: Path, depth: Int): Vector[Path] =
       val inside =
@@ -122,18 +122,18 @@ abstract class SandboxSuite extends DriverContractSuite:
     while !done && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(5)
     assert(done, clue)
 
-  test("a sandbox is held to what its pack needs, and where that is not by control groups its program is"):
+  test("a sandbox has its pack's limits, and its program gets a limit where there are no control groups"):
     val driver = newDriver()
     for
       container <- started(driver, workers = 2)
       group = own(container).resources.group
       _ = assertEquals(group.isEmpty, driver.programMemory(1, 1).nonEmpty)
-      // Of version 1 each kind of limit has a tree of its own.
+      // Version 1 has a separate tree for each kind of limit.
       _ = group.foreach(name => assert(groups(name).nonEmpty, name))
       _ <- driver.close()
     yield ()
 
-  test("when its shim is killed a sandbox is gone at once, and stopping it leaves nothing"):
+  test("when its shim is killed a sandbox ends immediately, and stopping it leaves nothing"):
     val driver = newDriver()
     for
       container <- started(driver)
@@ -146,7 +146,7 @@ abstract class SandboxSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("what a life of this invoker left is removed by the next one, and nothing of another's"):
+  test("an invoker removes what its previous run left behind, and nothing of other invokers"):
     val owner = newOwner()
     val (before, after, other) = (opened(owner), driverOf(owner, settings), newDriver())
     for
@@ -169,13 +169,13 @@ abstract class SandboxSuite extends DriverContractSuite:
     hand(homeOf(owner).resolve("sockets"))
     driver
 
-  test("an operator's directories are seen where he wants them, writable or not"):
+  test("an operator's directories are mounted where configured, writable or not"):
     val shared = Files.createDirectories(directory.resolve("shared"))
     val source = shared.toRealPath().toString
     val driver = withMounts(Mount(source, "/data", readOnly = true), Mount(source, "/out", readOnly = false))
     for
       container <- started(driver)
-      // Whoever helped with the start has gone, or sees no such place.
+      // Processes that helped with the start have ended, or do not have this mount.
       told = own(container).below.flatMap(it =>
         Try(Files.readString(Path.of(s"/proc/${it.pid}/mountinfo"))).toOption
       )
@@ -186,7 +186,7 @@ abstract class SandboxSuite extends DriverContractSuite:
       _ <- driver.close()
     yield ()
 
-  test("a directory that is gone is said, and so is one that would hide what packs have"):
+  test("a missing directory is reported, and so is one that would hide the sandbox's own"):
     val gone = directory.resolve("gone").toString
     for (mount, said) <- Vector(
         Mount(gone, "/data", readOnly = true) -> s"$gone:/data cannot be mounted",
@@ -194,19 +194,19 @@ abstract class SandboxSuite extends DriverContractSuite:
       )
     do
       val outcome = Await.result(withMounts(mount).start(resources(1)), 30.seconds)
-      val message = outcome.swap.toOption.fold(fail("it started"))(_.message)
+      val message = outcome.swap.toOption.fold(fail("the container started"))(_.message)
       assert(message.contains(said), message)
 
-  test("a root that is not there is said"):
+  test("a missing root is reported"):
     brokenDriver().start(resources(1)).map: outcome =>
-      val message = outcome.swap.toOption.fold(fail("it started"))(_.message)
+      val message = outcome.swap.toOption.fold(fail("the container started"))(_.message)
       assert(message.contains("/proc/none"), message)
 
-  /** Ten at a time. */
+  /** How many sandboxes to start, ten at a time. */
   private lazy val many = sys.env.get("BURST_TEST_SANDBOXES").fold(500)(_.toInt)
   override def munitTimeout = super.munitTimeout * (many / 500.0).max(1)
 
-  test(s"$many that are started, killed and stopped at any moment leave nothing"):
+  test(s"$many sandboxes that are started, killed and stopped at any moment leave nothing behind"):
     val owner = newOwner()
     val driver = opened(owner)
     val random = Random(7)
@@ -232,7 +232,7 @@ abstract class SandboxSuite extends DriverContractSuite:
         gone <- ended(container, how, after)
       yield gone
 
-    // So many at a time as an invoker of two processors would have.
+    // As many at a time as an invoker with two processors would have.
     def rounds(left: Int): Future[Int] =
       if left == 0 then Future.successful(0)
       else Future.sequence(Vector.fill(10)(one())).flatMap(done => rounds(left - 1).map(_ + done.size))

@@ -7,8 +7,8 @@ import java.nio.file.{Files, Path}
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
-/** A shim that is a shell script, in which `$spec` is the line it was told first and `$orders` a file for
-  * those it is told after that: what the driver does whatever the shim does.
+/** A shim that is a shell script, in which `$spec` is the first line it received and `$orders` a file for the
+  * later ones. It shows what the driver does for any behaviour of the shim.
   */
 final class ScriptedShim(script: String)(using blocking: ExecutionContext):
   val directory: Path = Files.createTempDirectory("burst-shim")
@@ -33,7 +33,7 @@ final class ScriptedShim(script: String)(using blocking: ExecutionContext):
        |$script""".stripMargin
   )
 
-  /** Whether somebody is in the control groups, who cannot be removed then. */
+  /** Sets whether a process is in the control groups, which then cannot be removed. */
   def occupy(on: Boolean): Unit =
     val _ = if on then Files.createFile(occupied) else Files.deleteIfExists(occupied)
 
@@ -66,24 +66,24 @@ final class ScriptedShim(script: String)(using blocking: ExecutionContext):
   private def lines(file: Path): Vector[String] =
     if Files.exists(file) then Files.readString(file).linesIterator.toVector else Vector.empty
 
-  /** Has it give the answer that is `Late`. */
+  /** Makes the shim give the answer that is `Late`. */
   def say(line: String): Unit =
     val _ = Files.writeString(later, s"$line\n")
 
 object ScriptedShim:
-  /** For scripts that end when their input does, however late on a busy machine: one that is killed has
-    * removed nothing.
+  /** For scripts that end when their input does, however late on a busy machine: a script that is killed
+    * removes nothing.
     */
   private val Patient = SandboxPrerequisites.settings.copy(stopGrace = 20.seconds)
 
   val Listens: String = listens(1)
   def listens(port: Int): String = s"echo listening on 127.0.0.1:$port"
 
-  /** Takes down what it is told, and answers to each word with another. */
+  /** Records each line, and answers to each of these words with its counterpart. */
   def obeys(answers: (String, String)*): String = obeys(Listens, answers*)
   def obeys(listens: String, answers: (String, String)*): String =
     val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
     s"""$listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
 
-  /** An answer that the test gives when it likes, by [[ScriptedShim.say]]. */
+  /** An answer that the test gives at any time, with [[ScriptedShim.say]]. */
   val Late = "$(cat $later)"

@@ -7,7 +7,7 @@ import java.io.IOException
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.Future
 
-/** What packs are let through to, by what the driver tells its shim. */
+/** What packs are given access to, as seen in the driver's orders to its shim. */
 class ShimNetworkSuite extends ShimFixtures:
   import ScriptedShim.{obeys, Late, Listens}
 
@@ -18,9 +18,9 @@ class ShimNetworkSuite extends ShimFixtures:
   private val Servers = Vector(ServerAddress("server.example", 6379), ServerAddress("fd00::1", 443))
 
   private def refusal(outcome: Either[Failure, Unit]): Failure =
-    outcome.swap.toOption.getOrElse(fail("it is connected"))
+    outcome.swap.toOption.getOrElse(fail("the pack was connected"))
 
-  test("a pack is let through to its backend's servers, once it has one, and to none when it is idle"):
+  test("a pack is let through to its backend's servers, if it has any, and to none when idle"):
     val shim = ScriptedShim(obeys("open" -> "opened", "close" -> "closed"))
     var asked = 0
     val driver = shim.driver(servers = backend =>
@@ -43,7 +43,7 @@ class ShimNetworkSuite extends ShimFixtures:
       assertEquals((first, second, asked), (Right(()), Right(()), 1))
       assertEquals(shim.orders, Vector(opened, closed, opened, closed))
 
-  test("a server that cannot be reached is told with the shim's words"):
+  test("a server that cannot be reached is reported in the shim's words"):
     val shim = ScriptedShim(obeys("open" -> "open failed: 'server.example' is not found"))
     val driver = shim.driver(servers = _ => Servers)
     for
@@ -58,7 +58,7 @@ class ShimNetworkSuite extends ShimFixtures:
         "its backend 'some' cannot be reached: 'server.example' is not found"
       )
 
-  test("a backend whose servers are not known, and a shim that is silent or gone, connect nobody"):
+  test("an unknown backend, a silent shim and a dead one fail the connection"):
     val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
     val unknown = ScriptedShim(Stays).driver(servers = _ => throw IOException("no such command"))
     val silent = ScriptedShim(Stays).driver(settings = settings, servers = _ => Servers)
@@ -79,7 +79,7 @@ class ShimNetworkSuite extends ShimFixtures:
       for (message, words) <- of.zip(said) do
         assert(message.startsWith(s"its backend 'some' cannot be reached: $words"), message)
 
-  test("a pack that may go on reaching what it did is ended"):
+  test("a pack whose connections may not have been closed is ended"):
     val shim =
       ScriptedShim(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
     val driver = shim.driver(servers = _ => Servers)
@@ -91,13 +91,13 @@ class ShimNetworkSuite extends ShimFixtures:
       _ <- driver.close()
     yield assertEquals(opened, Right(()))
 
-  /** A flare that needs no network, and one that does, each with a shim: both are written before one is
-    * started, as what is started meanwhile would keep the other's file open.
+  /** A flare without network access and one with it, each with its shim: both scripts are written before one
+    * is started, as a process started in between would keep the other file open.
     */
   private def forNext(script: String): Vector[(NetworkAccess, ScriptedShim)] =
     Vector(access(None), access(Server)).map(_ -> ScriptedShim(script))
 
-  test("the next flare on a pack waits until that reaches nothing any more, whatever it needs itself"):
+  test("the next flare on a pack waits until the previous one's connections are closed"):
     Future.traverse(forNext(obeys("open" -> "opened", "close" -> Late))): (next, shim) =>
       val driver = shim.driver(servers = backend => if backend.uri.isEmpty then Vector.empty else Servers)
       for
@@ -110,11 +110,11 @@ class ShimNetworkSuite extends ShimFixtures:
         connected <- connected
         _ = assertEquals(connected, Right(()))
         again <- driver.connect(container, access(None))
-        _ = assertEquals(again, Right(()), "it is closed once")
+        _ = assertEquals(again, Right(()), "connections are closed only once")
         _ <- driver.close()
       yield ()
 
-  test("a pack of which it is not heard that it reaches nothing any more runs no other flare, and is ended"):
+  test("a pack whose closing is not confirmed runs no other flare, and is ended"):
     Future.traverse(forNext(obeys("open" -> "opened"))): (next, shim) =>
       val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
       val driver = shim.driver(settings = settings, servers = _ => Servers)
@@ -131,7 +131,7 @@ class ShimNetworkSuite extends ShimFixtures:
 
   private val Internet = """{"internet":{"closed":["10.0.0.0/8","::/3"]}}"""
 
-  test("a pack is let through to the internet where its namespace may, after its backend's servers"):
+  test("a pack is let through to the internet if its namespace may, after its backend's servers"):
     val shim =
       ScriptedShim(obeys("open" -> "opened", "internet" -> "opened", "close" -> "closed"))
     val driver = shim.driver(servers = _ => Servers)
@@ -148,7 +148,7 @@ class ShimNetworkSuite extends ShimFixtures:
       assertEquals((alone, both), (Right(()), Right(())))
       assertEquals(shim.orders, Vector(Internet, closed, opened, Internet, closed))
 
-  test("a machine that opens no internet says why, and is blamed for nothing else"):
+  test("a machine that cannot open the internet reports why, as a failure to connect"):
     val reason = "the pack cannot be let out: the kernel refuses to divert packets"
     val driver = ScriptedShim(obeys("internet" -> s"open failed: $reason")).driver()
     for

@@ -11,7 +11,7 @@ import scala.concurrent.Future
 import scala.jdk.CollectionConverters.*
 import scala.util.Using
 
-/** What the driver tells its shim, and what it makes of what that says: the shim is a script. */
+/** What the driver sends to its shim, and how it treats the answers; the shim is a script. */
 class ShimSuite extends ShimFixtures:
   import ScriptedShim.Listens
 
@@ -25,9 +25,9 @@ class ShimSuite extends ShimFixtures:
     else Vector.empty
 
   private def messageOf(outcome: Either[burst.protocol.Failure, Container]): String =
-    outcome.swap.toOption.fold(fail("it started"))(_.message)
+    outcome.swap.toOption.fold(fail("the container started"))(_.message)
 
-  test("a sandbox is asked for by what its pack needs"):
+  test("a sandbox is requested with what its pack needs"):
     val shim = ScriptedShim(Stays)
     val mounts = Vector(Mount("/d", "/e", readOnly = true))
     val driver =
@@ -61,7 +61,7 @@ class ShimSuite extends ShimFixtures:
       assertEquals(asked.get[Long]("graceMs"), Right(250L))
       assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), shim.specs.toString)
 
-  test("only functions that need interpreters are shown them, and what was pre-warmed for any kind"):
+  test("interpreters are visible to functions that need them, and in pre-warmed sandboxes"):
     val shim = ScriptedShim(Stays)
     val driver = shim.driver()
     for
@@ -73,13 +73,13 @@ class ShimSuite extends ShimFixtures:
       val shown = shim.specs.map(spec(_).hcursor.get[Boolean]("interpreters"))
       assertEquals(shown, Vector(Right(false), Right(true), Right(true)))
 
-  test("images of users' own are refused, saying what runs them"):
+  test("users' own images are refused with a hint to the driver that runs them"):
     val driver = ScriptedShim(Stays).driver()
     driver.start(resources(1).copy(base = ContainerBase.Image("a/b:1"))).map: refused =>
       assertEquals(refused.left.toOption.map(_.kind), Some(FailureKind.InvalidInput))
       assert(messageOf(refused).contains("--driver docker"), refused)
 
-  test("where there are no control groups none is named, and the program is held to its memory"):
+  test("without control groups none is named, and the program itself is limited in memory"):
     val shim = ScriptedShim(Stays)
     val driver = shim.driver(limitedBy = "resource limits")
     assertEquals(driver.programMemory(2, 100), Some(2 * 116L + 64))
@@ -91,14 +91,14 @@ class ShimSuite extends ShimFixtures:
     yield
       val asked = spec(shim.specs.head).hcursor
       assertEquals(asked.get[Option[String]]("group"), Right(None))
-      // A number of processes is for life then: that of a pack with all eight slots.
+      // The limit on processes then holds for life: that of a pack with all eight slots.
       assertEquals(asked.downField("limits").get[Int]("processes"), Right(256 + 8 * 64))
       assertEquals((removed, shim.removed), (0, Vector.empty))
 
-  test("control groups hold the memory of all that a pack has"):
+  test("control groups limit the memory of everything in a pack"):
     assertEquals(ScriptedShim(Stays).driver().programMemory(2, 100), None)
 
-  test("a shim that refuses is reported with its words, and its user and directory are free"):
+  test("a shim's refusal is reported in its words, and its user and directory are freed"):
     val shim = ScriptedShim("echo burst-runtime: no such root; exit 1")
     val driver = shim.driver(users = Some(UserRange(70_000, 70_000)))
     for
@@ -108,7 +108,7 @@ class ShimSuite extends ShimFixtures:
       for outcome <- Vector(first, second) do
         assert(messageOf(outcome).endsWith("it ended with code 1; burst-runtime: no such root"), outcome)
       assertEquals(inside(shim.directory.resolve("sandbox/prewarmed")), Vector.empty)
-      // Whatever it could not do: no control group is left.
+      // Whatever failed: no control group is left.
       assertEquals(shim.removed.size, 2)
 
   test("a shim that reads nothing and ends is a failure with its words"):
@@ -121,14 +121,14 @@ class ShimSuite extends ShimFixtures:
       val driver = shim.driver(settings = SandboxPrerequisites.settings.copy(startTimeout = within))
       driver.start(resources(1)).flatMap: outcome =>
         assert(messageOf(outcome).contains("did not listen"), outcome)
-        // On a busy machine the script may not have come to what it was told.
+        // On a busy machine the script may not have read its specification yet.
         if shim.specs.isEmpty && within < 20.seconds then givenUp(within * 5)
         else
           val group = spec(shim.specs.head).hcursor.get[String]("group").toOption.get
           Future(assertEquals(shim.removed, Vector(group)))
     givenUp(200.millis)
 
-  test("when users are used up that is said, and each is free again when its sandbox is gone"):
+  test("running out of users is reported, and each is free again when its sandbox has ended"):
     val shim = ScriptedShim(Stays)
     val driver = shim.driver(users = Some(UserRange(70_000, 70_001)))
     for
@@ -139,7 +139,7 @@ class ShimSuite extends ShimFixtures:
       _ <- Future.sequence(Vector.fill(3)(driver.stop(one)))
       _ <- started(driver)
       none <- driver.start(resources(1))
-      _ = assert(none.isLeft, "a user is free once, however often its sandbox was stopped")
+      _ = assert(none.isLeft, "a user is freed once, however often its sandbox is stopped")
       _ <- driver.close()
     yield
       val users = shim.specs.map(spec(_).hcursor.get[Long]("user").toOption.get)
@@ -147,7 +147,7 @@ class ShimSuite extends ShimFixtures:
 
   private val Answers = s"$Listens; while read -r line; do echo $$line >&2; echo"
 
-  test("other limits are told, and believed when the shim says that they are made"):
+  test("new limits are sent, and count once the shim confirms them"):
     val driver = ScriptedShim(s"$Answers limits made; done").driver()
     for
       container <- started(driver)
@@ -157,13 +157,14 @@ class ShimSuite extends ShimFixtures:
       _ = assert(throttled)
       _ <- driver.stop(container)
       late <- driver.resize(container, resources(1))
-      _ = assert(!late, "one that has ended has no limits")
+      _ = assert(!late, "an ended sandbox has no limits")
       _ <- driver.close()
     yield ()
 
-  test("limits that are refused, failed or not answered for are not made"):
+  test("limits that are refused, failed or unanswered do not count"):
     val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
-    // All are written before one is started: what is started meanwhile would keep the others' files open.
+    // All scripts are written before one is started: a process started in between would keep the other files
+    // open.
     val shims =
       for script <-
           Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Stays)
@@ -177,7 +178,7 @@ class ShimSuite extends ShimFixtures:
         _ <- driver.close()
       yield ()
 
-  test("a pre-warmed sandbox gets its package's files where it looks for them, and leaves nothing"):
+  test("a pre-warmed sandbox gets its package's files where it expects them, and leaves nothing"):
     val shim = ScriptedShim(s"$Answers limits made; done")
     val driver = shim.driver()
     val _ = Files.writeString(packageDir.resolve("exec"), "program")
@@ -189,11 +190,11 @@ class ShimSuite extends ShimFixtures:
       _ = assertEquals(adopted.source, PackageSource.Mounted("/package"))
       _ = assert(Files.isSameFile(seen.resolve("exec"), packageDir.resolve("exec")))
       _ <- driver.stop(adopted)
-      _ = assert(!Files.exists(seen), "its directory is gone with it")
+      _ = assert(!Files.exists(seen), "its directory was removed with it")
       _ <- driver.close()
     yield ()
 
-  test("how the kernel has killed is told by the shim's last words"):
+  test("a kill by the kernel is recognized by the shim's last words"):
     val shim = ScriptedShim(s"$Listens; echo out of memory; exit 137")
     val driver = shim.driver()
     for
@@ -202,7 +203,7 @@ class ShimSuite extends ShimFixtures:
       _ <- driver.stop(container)
     yield
       assertEquals(exit, ContainerExit(Some(137), oomKilled = true))
-      // It may have been killed before it had removed its group.
+      // The shim may have been killed before it removed its group.
       assertEquals(shim.removed.size, 1)
 
   test("a shim that ended by itself has removed its control group"):
@@ -213,7 +214,7 @@ class ShimSuite extends ShimFixtures:
       _ <- driver.stop(container)
     yield assertEquals(shim.removed, Vector.empty)
 
-  test("a control group that somebody is in goes when he has gone, and with it all that its pack had"):
+  test("a control group in use is removed once it is empty, and then all that its pack had"):
     val shim = ScriptedShim(s"$Listens; exit 137")
     val driver = shim.driver(users = Some(UserRange(70_000, 70_000)))
     shim.occupy(true)
@@ -225,7 +226,7 @@ class ShimSuite extends ShimFixtures:
         case StopOutcome.StillThere(reason, gone) =>
           assert(reason.contains("control group"), reason)
           gone
-        case StopOutcome.Gone => fail("its control group is there")
+        case StopOutcome.Gone => fail("its control group still exists")
       refused <- driver.start(resources(1))
       _ = assert(messageOf(refused).contains("no user is free"), refused)
       _ = shim.occupy(false)
@@ -234,19 +235,19 @@ class ShimSuite extends ShimFixtures:
       stopped <- driver.stop(again)
     yield assertEquals(stopped, StopOutcome.Gone)
 
-  test("what an earlier life left is looked for by the owner's id"):
+  test("remains of an earlier run are found by the owner's id"):
     val shim = ScriptedShim(Stays)
     shim.driver().removeOrphans().map: removed =>
       assertEquals((removed, shim.removed), (1, Vector("burst-me-")))
       assert(!Files.exists(shim.directory.resolve("sandbox")))
 
-  test("a directory that cannot be had is a set-up problem"):
+  test("a directory that cannot be created is a set-up problem"):
     val shim = ScriptedShim(Stays)
     val _ = Files.createFile(shim.directory.resolve("sandbox"))
     val problem = intercept[SetupException](shim.driver())
     assert(problem.getMessage.contains("sandbox cannot be made ready"), problem.getMessage)
 
-  test("nobody may list where the packs' sockets are"):
+  test("nobody may list the directory of the packs' sockets"):
     val shim = ScriptedShim(Stays)
     val driver = shim.driver()
     val sockets = shim.directory.resolve("sandbox/sockets")
