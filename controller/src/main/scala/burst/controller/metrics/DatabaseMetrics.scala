@@ -25,7 +25,11 @@ final class DatabaseMetrics(registry: MetricsRegistry):
     "access"
   )
   private val failures =
-    registry.counter("burst_database_failures", "Failed database accesses, lost connections included.", "access")
+    registry.counter(
+      "burst_database_failures",
+      "Failed database accesses, lost connections included.",
+      "access"
+    )
   private val pools = CopyOnWriteArrayList[HikariDataSource]()
 
   registry.readGauge("burst_database_connections", "Connections to the database.", "pool", "state"):

@@ -30,7 +30,12 @@ final class FlareMetrics(registry: MetricsRegistry, settings: MetricsSettings):
     names :+ "start"*
   )
   private val run =
-    registry.histogram("burst_flare_run_seconds", "Time from all packs ready to the flare's end.", Seconds.Long, names*)
+    registry.histogram(
+      "burst_flare_run_seconds",
+      "Time from all packs ready to the flare's end.",
+      Seconds.Long,
+      names*
+    )
   private val results =
     registry.counter("burst_flare_results", "Ended flares, by result.", names :+ "result"*)
   private val failures =

@@ -5,7 +5,8 @@ import burst.node.metrics.MetricsRegistry
 /** The metrics of the packages on a machine. */
 final class PackageMetrics(registry: MetricsRegistry):
   private val kept = registry.gauge("burst_invoker_packages", "Packages cached on this machine.")
-  private val bytes = registry.gauge("burst_invoker_package_bytes", "Bytes that cached packages take on disk.")
+  private val bytes =
+    registry.gauge("burst_invoker_package_bytes", "Bytes that cached packages take on disk.")
   private val requests =
     registry.counter("burst_invoker_package_requests", "Package requests of packs, by outcome.", "outcome")
   private val hits = requests.labelValues("hit")
