@@ -10,7 +10,7 @@
 //! | [`group_by`] | a row for each key, with aggregates | by the key's hash |
 //! | [`sort`] | the same rows | keys of worker `w` are not above those of worker `w + 1` |
 //!
-//! [`file`] reads and writes parts of tables.
+//! [`file`](mod@file) reads and writes parts of tables.
 //!
 //! ```
 //! use std::sync::Arc;

@@ -92,7 +92,7 @@ impl Cluster {
         node.unwrap().signal(signal);
     }
 
-    /// Sets the clock of an invoker this many seconds ahead, in a cluster with [`clocks`](Setup::clocks).
+    /// Sets the clock of an invoker this many seconds ahead, in a cluster with [`clocks`](super::Setup::clocks).
     pub fn set_invoker_clock(&self, index: usize, ahead: i64) {
         self.invokers[index].clock.as_ref().unwrap().set(ahead);
     }
