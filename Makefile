@@ -34,8 +34,10 @@ MVN_TEST := mvn -B -ntp package -Dshade.skip
 RELEASE := target/release
 # The output of the suites of `make test`.
 TOLD    := target/tests
-# Lints while compiling the tests, so that they are compiled only once: like `cargo clippy`, but with code generation.
-LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
+# Lints while compiling the tests, so that they are compiled only once: like `cargo clippy`, but with code generation. The
+# libraries are the release build's; programs of the workspace, of which both builds have one, go to directories of their own.
+LINTED := RUSTC_WORKSPACE_WRAPPER=$(CURDIR)/tests/compiler.sh CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
+SHARED := --locked --release --target-dir target/linted --config 'build.build-dir="target"' --config profile.release.incremental=true
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans counted failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
 # The sources of the SDK and the crates it depends on.
@@ -90,9 +92,9 @@ prepare: ## installs what the tests need besides the toolchains: docker, databas
 	ALSO="$(PROGRAMS)" tests/prepare.sh
 
 test: format ## lints, unit, conformance, chart and whole-system tests: everything but the long tests of test-survival
-	$(LINTED) build --locked --workspace --all-targets
+	$(LINTED) build $(SHARED) --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
-	$(LINTED) test --locked --workspace --no-run --quiet
+	$(LINTED) test $(SHARED) --workspace --no-run --quiet
 	@rm -rf $(TOLD) && mkdir -p $(TOLD)
 	$(MAKE) --no-print-directory -j2 --keep-going $(addprefix beside-,platform clusters rust jvm chart harness) \
 		|| { tests/failures.sh $(TOLD); exit 1; }
@@ -107,9 +109,9 @@ beside-%:
 # needs. Run by itself: the tests of the other packages belong to test-rust.
 test-harness: SHELL := bash -o pipefail
 test-harness:
-	harness=$$($(LINTED) test --locked --workspace --lib --no-run --message-format=json-render-diagnostics | \
+	harness=$$($(LINTED) test $(SHARED) --workspace --lib --no-run --message-format=json-render-diagnostics | \
 		sed -n 's/.*"executable":"\([^"]*\/burst_tests-[^"]*\)".*/\1/p') && cd tests && "$$harness"
-	$(LINTED) test --locked --workspace --test faults page::
+	$(LINTED) test $(SHARED) --workspace --test faults page::
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
@@ -118,21 +120,21 @@ SPACE := $(subst ,, )
 COMMA := ,
 
 check: format ## lints and the unit tests that need no server
-	$(LINTED) build --locked --workspace --all-targets
-	$(LINTED) test --locked --quiet -p burst-arrows
-	$(LINTED) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
+	$(LINTED) build $(SHARED) --workspace --all-targets
+	$(LINTED) test $(SHARED) --quiet -p burst-arrows
+	$(LINTED) test $(SHARED) --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
 	$(MVN_TEST) -T2 -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
 # They spend more time waiting for timeouts than for a processor.
 test-rust: ## unit, conformance and documentation tests of the Rust half
-	RUST_TEST_THREADS=4 $(LINTED) test --locked --no-fail-fast --workspace --exclude burst-tests
+	RUST_TEST_THREADS=4 $(LINTED) test $(SHARED) --no-fail-fast --workspace --exclude burst-tests
 
 test-jvm: ## tests of the JVM half
 	$(MVN_TEST) -T2 --fail-at-end
 
 test-system: test-harness test-platform test-clusters ## whole-system tests against dist/
 
-test-survival: prepare ## clusters repeatedly killed, stopped, partitioned and replaced under load; outages of databases and disks
+test-survival: prepare ## clusters repeatedly killed, stopped, partitioned and replaced under load; outages of databases and disks; ONLY
 
 # A platform is one JVM, a cluster half a dozen: two at a time, however many processors there are. They live for seconds:
 # compiling sooner or better, which pays off for long-lived platforms, would take a third of their processor time.
@@ -140,7 +142,7 @@ test-platform test-clusters test-survival: export JDK_JAVA_OPTIONS ?= -XX:Tiered
 # Some of these JVMs live long, while others are replaced all the time.
 kills handovers test-upgrade: export JDK_JAVA_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=0.1 -XX:ReservedCodeCacheSize=96m
 test-platform test-clusters test-survival: test-%:
-	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
+	$(LINTED) test $(SHARED) --workspace --test $* -- --test-threads=2 $(ONLY)
 
 test-kubernetes: ALSO = hello burden collectives hostile
 test-kubernetes: build ## the chart and the driver's contract on a Kubernetes cluster that it starts, as root: see deploy/k8s; ONLY=drain,kills KEEP=1
@@ -166,7 +168,7 @@ test-traces: build ## traces of a platform, as OpenTelemetry's own collector rec
 # Under emulation, writing a gigabyte takes too long.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
 	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
-		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip exhausting_all_resources)
+		$(LINTED) test $(SHARED) -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip exhausting_all_resources)
 
 test-package: dist ## the Debian package installed in a bare root file system and started by systemd there; as root
 	deploy/package/test.sh target/packages
@@ -185,23 +187,23 @@ load: build examples ## 200 clients with 10,000 small flares on a cluster of pro
 		$(if $(REFERENCE),--reference $(REFERENCE))
 
 kills: build examples ## 10,000 invocations while packs, invokers and controllers are killed at random; INVOCATIONS, SEED
-	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
+	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test $(SHARED) --workspace --test survival \
 		kills::invocations_amid_random_kills -- --exact --nocapture
 
 handovers: build examples ## flares while the scheduler's controller is killed or stopped and replaced, 200 times; HANDOVERS, SEED
-	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival \
+	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test $(SHARED) --workspace --test survival \
 		handovers::two_hundred_handovers -- --exact --nocapture
 
 test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, back and forth; UPGRADES, SEED
 	tests/former.sh $(FROM) target/former
 	BURST_UPGRADE_FROM=$(CURDIR)/target/former/dist BURST_UPGRADES=$(UPGRADES) BURST_UPGRADES_SEED=$(SEED) \
-		$(LINTED) test --locked --workspace --test survival upgrading:: -- --nocapture
+		$(LINTED) test $(SHARED) --workspace --test survival upgrading:: -- --nocapture
 
 faults: build examples ## what each fault does to running, queued and new flares, RUNS times: benchmarks/results/faults and its page
-	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test --locked --workspace --test faults what_each_fault_does_to_flares -- --nocapture
+	BURST_FAULT_RUNS=$(RUNS) $(LINTED) test $(SHARED) --workspace --test faults what_each_fault_does_to_flares -- --nocapture
 
 soak: build examples ## random flares and random faults, chosen by SEED, on a cluster for SOAK_TIME seconds
-	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test survival soak:: -- --nocapture
+	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test $(SHARED) --workspace --test survival soak:: -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests

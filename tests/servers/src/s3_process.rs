@@ -119,16 +119,17 @@ impl Drop for S3Process {
     }
 }
 
-/// The server's program: beside this one or in a directory above it, where cargo puts tests, or else in the release
-/// build.
+/// The server's program: beside this one or in a directory above it, or else where `make` has cargo put the programs
+/// that are compiled for tests, or in the release build.
 #[track_caller]
 fn program() -> PathBuf {
     const NAME: &str = "burst-s3-server";
     let this = std::env::current_exe().unwrap();
     let build = this.ancestors().skip(1).take(3);
-    let mut built =
-        build.flat_map(|directory| [directory.join(NAME), directory.join("release").join(NAME)]);
+    let mut built = build.flat_map(|directory| {
+        ["", "linted/release", "release"].map(|below| directory.join(below).join(NAME))
+    });
     built.find(|program| program.is_file()).expect(
-        "the S3 server is not built: run `cargo build -p burst-test-servers`; tests/prepare.sh does",
+        "the S3 server is not built: run `cargo build --release -p burst-test-servers`; tests/prepare.sh does",
     )
 }

@@ -39,9 +39,9 @@ object S3Server:
       .iterate(Path.of("").toAbsolutePath)(_.getParent)
       .takeWhile(_ != null)
       .flatMap(root =>
-        Vector("debug", "release").map(build => root.resolve(s"target/$build/burst-s3-server"))
+        Vector("linted/release", "release").map(build => root.resolve(s"target/$build/burst-s3-server"))
       )
       .find(Files.isExecutable)
       .getOrElse(munit.Assertions.fail(
-        "the S3 server of the tests is not built: run `cargo build -p burst-test-servers`; tests/prepare.sh does"
+        "the S3 server of the tests is not built: run `cargo build --release -p burst-test-servers`; tests/prepare.sh does"
       ))
