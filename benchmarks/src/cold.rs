@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Settings, docker};
+use burst_tests::{Driver, Platform, Settings, docker, times};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -104,7 +104,7 @@ fn cold_flare(platform: &Platform) -> f64 {
         .filter_map(|w| w.started)
         .max()
         .unwrap();
-    (all_running - flare.created) as f64 / 1e3
+    times::milliseconds_between(flare.created, all_running)
 }
 
 /// Measures until the command returns, which is when the container's process has been started.

@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Settings, failing};
+use burst_tests::{Driver, Platform, Settings, failing, times};
 use serde_json::json;
 use std::time::Duration;
 
@@ -40,5 +40,5 @@ fn fail(platform: &Platform, how: &str) -> f64 {
         "loop" => api.deadline(&flare),
         _ => failing::marked(api, &flare, WHO),
     };
-    (flare.ended.unwrap() - begin) as f64 / 1e3
+    times::milliseconds_between(begin, flare.ended.unwrap())
 }

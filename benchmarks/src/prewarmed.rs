@@ -4,7 +4,7 @@
 use crate::report::Report;
 use crate::summary::Summary;
 use burst_client::Flare;
-use burst_tests::{Driver, Platform, Settings, wait};
+use burst_tests::{Driver, Platform, Settings, times, wait};
 use serde_json::json;
 use std::time::Duration;
 
@@ -60,5 +60,5 @@ fn flare(platform: &Platform, start: &str) -> f64 {
     let flare: Flare = crate::run(platform, "noop", request);
     assert_eq!(flare.packs[0].start, Some(start.into()));
     let running = flare.workers.iter().filter_map(|w| w.started).max();
-    (running.unwrap() - flare.created) as f64 / 1e3
+    times::milliseconds_between(flare.created, running.unwrap())
 }

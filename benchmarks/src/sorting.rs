@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Settings, account};
+use burst_tests::{Driver, Platform, Settings, account, times};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -31,7 +31,8 @@ pub fn measure(bytes: u64, runs: usize, report: &mut Report) {
                    "memory": 8192, "params": {"input": input, "output": output.path()}}),
         );
         assert_eq!(validate::check_sorted(output.path()).unwrap(), expected);
-        rate(bytes, (flare.ended.unwrap() - flare.created) as f64 / 1e6)
+        let took = times::between(flare.created, flare.ended.unwrap());
+        rate(bytes, took.as_secs_f64())
     };
 
     let (mut one, mut two, mut gnu) = (Vec::new(), Vec::new(), Vec::new());

@@ -3,9 +3,9 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Settings};
+use burst_tests::{Driver, Platform, Settings, times};
 use serde_json::json;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 const WORKERS: u32 = 48;
 
@@ -84,10 +84,10 @@ fn starts(platform: &Platform, granularity: u32) -> Starts {
         || (platform.containers().len(), platform.api().warm_packs()),
         |left| *left == (0, 0),
     );
-    let starts: Vec<u64> = flare.workers.iter().map(|w| w.started.unwrap()).collect();
-    let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+    let starts: Vec<SystemTime> = flare.workers.iter().map(|w| w.started.unwrap()).collect();
+    let (first, last) = (*starts.iter().min().unwrap(), *starts.iter().max().unwrap());
     Starts {
-        all_running: (last - flare.created) as f64 / 1e3,
-        spread: (last - first) as f64 / 1e3,
+        all_running: times::milliseconds_between(flare.created, last),
+        spread: times::milliseconds_between(first, last),
     }
 }

@@ -1,7 +1,7 @@
 //! Progress for a user who waits at a terminal: a line per flare or build, removed when it is over.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use burst_client::{Flare, FlareState, Queue, Worker, WorkerState};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -56,7 +56,7 @@ impl Progress {
     /// Shows how many workers of the flare are in which state.
     pub fn update(&self, flare: &Flare) {
         let counts = Counts::of(flare.size, &flare.workers);
-        let message = counts.message(&flare.state, flare.queue.as_ref(), times::now());
+        let message = counts.message(&flare.state, flare.queue.as_ref(), SystemTime::now());
         let template = match flare.state {
             FlareState::Queued => QUEUED,
             _ => BAR,
@@ -108,7 +108,7 @@ impl Counts {
         counts
     }
 
-    fn message(&self, state: &FlareState, queue: Option<&Queue>, now: u64) -> String {
+    fn message(&self, state: &FlareState, queue: Option<&Queue>, now: SystemTime) -> String {
         let workers = format!("{} running, {} pending", self.running, self.pending);
         match (state, queue) {
             (FlareState::Queued, Some(queue)) => {
@@ -156,7 +156,8 @@ mod tests {
                 done: 2
             }
         );
-        let message = |state| counts.message(&state, None, 1_000_000);
+        let now = SystemTime::UNIX_EPOCH;
+        let message = |state| counts.message(&state, None, now);
         assert_eq!(message(FlareState::Running), "1 running, 2 pending");
         assert_eq!(
             message(FlareState::Starting),
@@ -166,7 +167,7 @@ mod tests {
         for (start, told) in [
             (None, "queued at position 2"),
             (
-                Some(7_000_000),
+                Some(now + Duration::from_micros(5_400_000)),
                 "queued at position 2, start expected in about 6 s",
             ),
         ] {
@@ -176,7 +177,7 @@ mod tests {
                 waits_for: None,
                 reason: None,
             };
-            let message = counts.message(&FlareState::Queued, Some(&queue), 1_000_000);
+            let message = counts.message(&FlareState::Queued, Some(&queue), now);
             assert_eq!(message, told);
         }
     }

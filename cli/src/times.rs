@@ -1,6 +1,6 @@
 //! Times and durations as people write them: local, and with units that fit.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -9,37 +9,35 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// Formats microseconds since the epoch as local time, to the millisecond.
-pub fn exact(micros: u64) -> String {
-    local(micros, "%Y-%m-%d %H:%M:%S%.3f")
+/// Formats a time as local time, to the millisecond.
+pub fn exact(time: SystemTime) -> String {
+    local(time, "%Y-%m-%d %H:%M:%S%.3f")
 }
 
 /// The same to the second.
-pub fn second(micros: u64) -> String {
-    local(micros, "%Y-%m-%d %H:%M:%S")
+pub fn second(time: SystemTime) -> String {
+    local(time, "%Y-%m-%d %H:%M:%S")
 }
 
 /// The same to the second, with the zone's offset from UTC and its name.
-pub fn zoned(micros: u64) -> String {
-    local(micros, "%Y-%m-%d %H:%M:%S %z %Z")
+pub fn zoned(time: SystemTime) -> String {
+    local(time, "%Y-%m-%d %H:%M:%S %z %Z")
 }
 
 /// The same to the minute, which is enough in a list.
-pub fn minute(micros: u64) -> String {
-    local(micros, "%Y-%m-%d %H:%M")
+pub fn minute(time: SystemTime) -> String {
+    local(time, "%Y-%m-%d %H:%M")
 }
 
 /// The same to the second and without the day, to show beside the time left until then.
-pub fn of_day(micros: u64) -> String {
-    local(micros, "%H:%M:%S")
+pub fn of_day(time: SystemTime) -> String {
+    local(time, "%H:%M:%S")
 }
 
-fn local(micros: u64, format: &str) -> String {
-    let time = i64::try_from(micros).ok();
-    let time = time.and_then(|micros| Timestamp::from_microsecond(micros).ok());
+fn local(time: SystemTime, format: &str) -> String {
     // A time beyond the year 9999 is nonsense.
-    time.map_or_else(
-        || "?".into(),
+    Timestamp::try_from(time).map_or_else(
+        |_| "?".into(),
         |time| {
             let local = time.to_zoned(TimeZone::system());
             local.strftime(format).to_string()
@@ -47,9 +45,9 @@ fn local(micros: u64, format: &str) -> String {
     )
 }
 
-/// Returns the duration from one time to another, both in microseconds since the epoch.
-pub fn between(start: u64, end: u64) -> Duration {
-    Duration::from_micros(end.saturating_sub(start))
+/// Returns the duration from one time to another; none if that is earlier.
+pub fn between(start: SystemTime, end: SystemTime) -> Duration {
+    end.duration_since(start).unwrap_or_default()
 }
 
 /// Returns a duration in milliseconds, as the API has it.
@@ -88,14 +86,9 @@ pub fn duration(time: Duration) -> String {
     }
 }
 
-/// Returns the current time, in microseconds since the epoch.
-pub fn now() -> u64 {
-    u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default()
-}
-
 /// Formats the time left until `at`, to the second.
-pub fn until(now: u64, at: u64) -> String {
-    match at.saturating_sub(now).div_ceil(1_000_000) {
+pub fn until(now: SystemTime, at: SystemTime) -> String {
+    match between(now, at).as_micros().div_ceil(1_000_000) as u64 {
         0 => "any moment".into(),
         seconds => format!("in about {}", setting(Duration::from_secs(seconds))),
     }
@@ -112,6 +105,10 @@ pub fn setting(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at(micros: u64) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_micros(micros)
+    }
 
     #[test]
     fn durations_have_units_that_fit() {
@@ -131,9 +128,9 @@ mod tests {
             (5_400_000_000, "1 h 30 min"),
             (90_000_000_000, "1 d 1 h"),
         ] {
-            assert_eq!(duration(between(5, 5 + micros)), shown);
+            assert_eq!(duration(between(at(5), at(5 + micros))), shown);
         }
-        assert_eq!(between(5, 0), Duration::ZERO);
+        assert_eq!(between(at(5), at(0)), Duration::ZERO);
         for (millis, shown) in [
             (0, "0 ms"),
             (1, "1 ms"),
@@ -154,14 +151,14 @@ mod tests {
             (5_400_000, "in about 6 s"),
             (90_000_000, "in about 1 min 30 s"),
         ] {
-            assert_eq!(until(7, 7 + micros), told);
+            assert_eq!(until(at(7), at(7 + micros)), told);
         }
-        assert_eq!(until(7, 0), "any moment");
+        assert_eq!(until(at(7), at(0)), "any moment");
     }
 
     #[test]
     fn times_that_are_none_are_not_made_up() {
-        assert_eq!(exact(u64::MAX), "?");
-        assert_eq!(minute(i64::MAX.unsigned_abs()), "?");
+        assert_eq!(exact(at(u64::MAX)), "?");
+        assert_eq!(minute(at(i64::MAX.unsigned_abs())), "?");
     }
 }

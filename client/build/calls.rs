@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use yaml_serde::Value;
 
-use crate::document::{Document, described, documentation, entries, pascal, snake};
+use crate::document::{Document, Unit, described, documentation, entries, pascal, snake};
 
 /// Operations whose answer has one of several types, depending on its status and on the request. Those that start
 /// flares are in `src/flares.rs`; an action answers any JSON, even if it fails, and is called by `Client::submit`.
@@ -105,7 +105,13 @@ impl Operation<'_> {
         }
         for parameter in query {
             let name = parameter["name"].as_str().unwrap();
-            write!(call, ".query(\"{name}\", query.{}.as_ref())", snake(name)).unwrap();
+            let field = snake(name);
+            let value = match Unit::of(&parameter["schema"]) {
+                Some(Unit::EpochMilliseconds) => format!("query.{field}.map(epoch_milliseconds)"),
+                Some(_) => panic!("{id}: say how to write {name}"),
+                None => format!("query.{field}.as_ref()"),
+            };
+            write!(call, ".query(\"{name}\", {value})").unwrap();
         }
         let headers = self.parameters("header");
         if headers

@@ -58,7 +58,10 @@ impl Document {
             (Some("string"), _) => "String".into(),
             (Some("boolean"), _) => "bool".into(),
             (Some("integer"), None) => "u32".into(),
-            (Some("integer"), Some("int64")) => "u64".into(),
+            (Some("integer"), Some("int64")) => match Unit::of(resolved) {
+                Some(unit) => unit.rust().into(),
+                None => "u64".into(),
+            },
             (Some("number"), None) => "f64".into(),
             (Some("array"), _) => format!("Vec<{}>", self.rust(of, &resolved["items"]).0),
             (Some("object"), _) if resolved.get("properties").is_none() => {
@@ -69,6 +72,42 @@ impl Document {
             _ => unnamed(of),
         };
         (rust, nullable)
+    }
+}
+
+/// What the number of a time or a duration counts, by the description's `x-unit`.
+#[derive(Clone, Copy)]
+pub enum Unit {
+    EpochMicroseconds,
+    EpochMilliseconds,
+    Milliseconds,
+}
+
+impl Unit {
+    pub fn of(schema: &Value) -> Option<Self> {
+        let name = schema["x-unit"].as_str()?;
+        Some(match name {
+            "epoch-microseconds" => Self::EpochMicroseconds,
+            "epoch-milliseconds" => Self::EpochMilliseconds,
+            "milliseconds" => Self::Milliseconds,
+            _ => panic!("unknown unit {name}"),
+        })
+    }
+
+    fn rust(self) -> &'static str {
+        match self {
+            Self::EpochMicroseconds | Self::EpochMilliseconds => "SystemTime",
+            Self::Milliseconds => "Duration",
+        }
+    }
+
+    /// The type of `serde_with` that writes and reads the number.
+    pub fn adapter(self) -> &'static str {
+        match self {
+            Self::EpochMicroseconds => "TimestampMicroSeconds<i64>",
+            Self::EpochMilliseconds => "TimestampMilliSeconds<i64>",
+            Self::Milliseconds => "DurationMilliSeconds<u64>",
+        }
     }
 }
 

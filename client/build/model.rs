@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use yaml_serde::Value;
 
-use crate::document::{Document, described, entries, names, pascal, snake};
+use crate::document::{Document, Unit, described, entries, names, pascal, snake};
 
 pub fn generate(document: &Document) -> String {
     let mut source = String::new();
@@ -55,8 +55,20 @@ fn structure(document: &Document, name: &str, schema: &Value, to: &mut String) {
         if schema["x-streamed"] == *field {
             attributes = "#[serde(default)]\n".into();
         }
+        let unit = Unit::of(document.resolved(property));
+        let mut adapter = unit.map(|unit| unit.adapter().to_owned());
         if nullable || !is_required {
             rust = format!("Option<{rust}>");
+            adapter = adapter.map(|adapter| format!("Option<{adapter}>"));
+        }
+        if let Some(adapter) = adapter {
+            // Unlike other fields that can be null, those with an adapter would have to be there.
+            let default = if nullable && is_required {
+                "default, "
+            } else {
+                ""
+            };
+            writeln!(attributes, "#[serde({default}with = \"As::<{adapter}>\")]").unwrap();
         }
         writeln!(to, "{about}{attributes}pub {}: {rust},", snake(field)).unwrap();
     }

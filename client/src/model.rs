@@ -1,12 +1,15 @@
 //! The types of the API's requests and answers.
 //!
-//! Times are in microseconds since the epoch, except those of activations, which are in milliseconds as in OpenWhisk;
-//! time-outs are in milliseconds, memory in MiB per worker, other sizes in bytes.
+//! Memory is in MiB per worker, other sizes in bytes. Times and durations have the precision of the API: microseconds for
+//! the times of definitions, flares and groups, milliseconds for durations and for the times of activations and of what
+//! OpenWhisk's clients make.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
+use serde_with::{As, DurationMilliSeconds, TimestampMicroSeconds, TimestampMilliSeconds};
 
 use crate::streamed::Streamed;
 use crate::vocabulary::vocabulary;

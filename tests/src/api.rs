@@ -1,7 +1,7 @@
 //! The platform's HTTP API: typed calls through the client, and raw requests.
 
 use std::fmt::Debug;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use burst_client::{
     Body, Client, DeployQuery, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline,
@@ -340,11 +340,11 @@ impl Api {
     /// The time at which a flare times out: its timeout counts from the reservation of its slots, which ends the phase
     /// `invocation`.
     #[track_caller]
-    pub fn deadline(&self, flare: &Flare) -> u64 {
+    pub fn deadline(&self, flare: &Flare) -> SystemTime {
         let timeline = self.timeline(&flare.flare_id);
         let invocation = &timeline.workers[0].phases[0];
         assert_eq!(invocation.name, "invocation");
-        invocation.end.expect("the slots were reserved") + flare.timeout * 1000
+        invocation.end.expect("the slots were reserved") + flare.timeout
     }
 
     /// The machines.

@@ -1,6 +1,7 @@
 //! The work function of `tests/programs/failing`, whose behaviour its input chooses.
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use serde_json::{Value, json};
 
@@ -36,9 +37,9 @@ pub fn holding(size: u32, millis: u64) -> Value {
     json!({"size": size, "params": hold(millis), "timeout": LONG})
 }
 
-/// When a worker wrote its last line before its deed, in microseconds.
+/// When a worker wrote its last line before its deed.
 #[track_caller]
-pub fn marked(api: &Api, flare: &Flare, who: u32) -> u64 {
+pub fn marked(api: &Api, flare: &Flare, who: u32) -> SystemTime {
     let logs = api.logs(&flare.flare_id).logs;
     let marks = logs
         .iter()

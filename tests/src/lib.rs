@@ -70,6 +70,7 @@ pub mod platform;
 pub mod processes;
 pub mod settings;
 pub mod tenants;
+pub mod times;
 pub mod traffic;
 pub mod unchanged;
 pub mod wire;

@@ -289,7 +289,7 @@ fn options_of_the_definition_hold_unless_the_flare_says_otherwise() {
         (flare.state.as_str(), sizes(&flare)),
         ("succeeded", vec![2, 2])
     );
-    assert_eq!(flare.timeout, 50_000);
+    assert_eq!(flare.timeout, Duration::from_secs(50));
     let id = platform.api().flare(
         "tuned",
         &json!({"size": 4, "granularity": 4, "timeout": 59_000}),
@@ -297,7 +297,7 @@ fn options_of_the_definition_hold_unless_the_flare_says_otherwise() {
     let flare = platform.api().ended(&id);
     assert_eq!(
         (flare.state.as_str(), sizes(&flare), flare.timeout),
-        ("succeeded", vec![4], 59_000)
+        ("succeeded", vec![4], Duration::from_secs(59))
     );
 }
 
@@ -339,7 +339,7 @@ fn a_time_out_ends_a_flare_of_any_size() {
         assert_eq!(flare.error.as_ref().unwrap().kind, "timeout", "{flare:#?}");
         // A benchmark measures how late; nothing else would end it.
         let deadline = platform.api().deadline(&flare);
-        assert!(flare.ended.unwrap() >= deadline, "{deadline}: {flare:#?}");
+        assert!(flare.ended.unwrap() >= deadline, "{deadline:?}: {flare:#?}");
     }
 }
 

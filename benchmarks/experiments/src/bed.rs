@@ -2,10 +2,10 @@
 
 use crate::findings::{Findings, Span};
 use burst_client::{Flare, Start, Timeline};
-use burst_tests::{Driver, Platform, Redis, Settings, built, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, built, times, wait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Longer than any experiment takes.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -154,13 +154,13 @@ fn settings(driver: Driver, slots: u32) -> Settings {
 
 /// Returns the seconds from the request to the end.
 pub fn duration(flare: &Flare) -> f64 {
-    seconds(flare.ended.unwrap() - flare.created)
+    seconds(flare.created, flare.ended.unwrap())
 }
 
 /// Returns the seconds from the request until each worker started.
 pub fn starts(flare: &Flare) -> Vec<f64> {
     let started = flare.workers.iter().map(|worker| worker.started.unwrap());
-    started.map(|at| seconds(at - flare.created)).collect()
+    started.map(|at| seconds(flare.created, at)).collect()
 }
 
 /// Returns how the packs started, which must be the same for all.
@@ -179,7 +179,7 @@ pub fn start_kind(flare: &Flare) -> String {
 pub fn phases(timeline: &Timeline) -> BTreeMap<String, f64> {
     let mut phases = BTreeMap::new();
     for phase in timeline.workers.iter().flat_map(|worker| &worker.phases) {
-        let took = seconds(phase.end.unwrap() - phase.start);
+        let took = seconds(phase.start, phase.end.unwrap());
         *phases.entry(phase.name.clone()).or_default() += took / timeline.workers.len() as f64;
     }
     phases
@@ -191,7 +191,7 @@ pub fn entered(timeline: &Timeline, name: &str) -> f64 {
     let starts = phases
         .filter(|phase| phase.name == name)
         .map(|phase| phase.start);
-    seconds(starts.max().unwrap() - timeline.created)
+    seconds(timeline.created, starts.max().unwrap())
 }
 
 /// Returns the seconds from when the first worker entered a phase until the last one left it.
@@ -200,11 +200,11 @@ pub fn extent(timeline: &Timeline, name: &str) -> f64 {
     let named = || phases().filter(|phase| phase.name == name);
     let first = named().map(|phase| phase.start).min().unwrap();
     let last = named().map(|phase| phase.end.unwrap()).max().unwrap();
-    seconds(last - first)
+    seconds(first, last)
 }
 
-/// Records a timeline, relative to `from`, which is in microseconds.
-pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, from: u64) {
+/// Records a timeline, relative to `from`.
+pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, from: SystemTime) {
     for worker in &timeline.workers {
         findings
             .spans
@@ -212,14 +212,15 @@ pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, fr
                 system: system.to_owned(),
                 worker: worker.worker,
                 phase: phase.name.clone(),
-                start: seconds(phase.start - from),
-                end: seconds(phase.end.unwrap() - from),
+                start: seconds(from, phase.start),
+                end: seconds(from, phase.end.unwrap()),
             }));
     }
 }
 
-pub fn seconds(micros: u64) -> f64 {
-    micros as f64 / 1e6
+/// Returns the seconds from one time to another.
+pub fn seconds(start: SystemTime, end: SystemTime) -> f64 {
+    times::between(start, end).as_secs_f64()
 }
 
 /// Returns the numbers of workers per pack with which all packs have the same size, from 1 to `workers`.

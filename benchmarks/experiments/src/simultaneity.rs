@@ -6,6 +6,7 @@ use crate::size::Size;
 use burst_client::Flare;
 use burst_tests::Driver;
 use serde_json::json;
+use std::time::SystemTime;
 
 /// How long each worker sleeps, in milliseconds.
 const SLEEP: u64 = 5000;
@@ -82,7 +83,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
 fn keep(findings: &mut Findings, system: &str, flares: &[Flare]) {
     let asked = flares.iter().map(|flare| flare.created).min().unwrap();
     let workers = || flares.iter().flat_map(|flare| &flare.workers);
-    let since = |at: Option<u64>| bed::seconds(at.unwrap() - asked);
+    let since = |at: Option<SystemTime>| bed::seconds(asked, at.unwrap());
     let starts: Vec<f64> = workers().map(|worker| since(worker.started)).collect();
     let ends = workers().map(|worker| since(worker.ended));
     let first_end = ends.fold(f64::INFINITY, f64::min);

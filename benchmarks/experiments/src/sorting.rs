@@ -7,7 +7,7 @@ use crate::store::Store;
 use burst_tests::{Driver, account};
 use serde_json::json;
 use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime};
 use terasort::record::{KEY, Key, RECORD, key};
 use terasort::{generate, validate};
 
@@ -67,10 +67,7 @@ fn mapreduce(
 ) {
     let store = Store::start("127.0.0.1");
     let asked = Instant::now();
-    let from = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_micros() as u64;
+    let from = SystemTime::now();
     let params = json!({
         "round": "map", "input": input, "store": store.url("shuffle"), "splitters": splitters(input),
     });
@@ -80,7 +77,7 @@ fn mapreduce(
     });
     let reduce = bed.flare("mapreduce", WORKERS, 1, params, memory.clone());
     // The time does not include the delay until this process notices the end.
-    let took = bed::seconds(reduce.ended.unwrap() - from);
+    let took = bed::seconds(from, reduce.ended.unwrap());
     assert!(took <= asked.elapsed().as_secs_f64());
     findings.add("mapreduce", "cold", "sorting", "s", took);
     if keep {

@@ -1,5 +1,7 @@
 //! `burst admin`.
 
+use std::time::SystemTime;
+
 use burst_client::{
     Answer, Client, CreateNamespaceQuery, CreatedNamespace, FlareState, Limits, ListAllFlaresQuery,
     ListAllGroupsQuery, ListNamespacesQuery, Namespace, NamespaceRequest, OwnLimits,
@@ -143,8 +145,8 @@ fn own_limits(wanted: &LimitArgs) -> OwnLimits {
 fn describe(
     name: String,
     auth: Option<String>,
-    revoked: Option<u64>,
-    created: u64,
+    revoked: Option<SystemTime>,
+    created: SystemTime,
     limits: Limits,
 ) -> Shown {
     Facts::new()
@@ -214,7 +216,7 @@ fn row(
     name: String,
     state: &str,
     size: u32,
-    created: u64,
+    created: SystemTime,
 ) -> [Value; 6] {
     [
         ids::short(id).into(),

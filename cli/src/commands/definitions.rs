@@ -1,7 +1,5 @@
 //! `burst list`, `get`, `history`, `rollback` and `delete`.
 
-use std::time::Duration;
-
 use burst_client::{
     Client, Definition, Error as ApiError, ListDefinitionsQuery, ListVersionsQuery, Rollback,
 };
@@ -198,10 +196,7 @@ fn describe(definition: Definition) -> Shown {
             "chunk size",
             config.chunk_size.map(|it| output::size(it.into())),
         )
-        .with(
-            "timeout",
-            times::setting(Duration::from_millis(config.timeout)),
-        )
+        .with("timeout", times::setting(config.timeout))
         .with("memory", format!("{} MiB per worker", config.memory))
         .with("retries", config.retries)
         .with_some(

@@ -1,7 +1,5 @@
 //! `burst group`: packs that outlive the flares that run on them.
 
-use std::time::Duration;
-
 use burst_client::{Answer, Client, Group, GroupFlareRequest, GroupState, ListGroupsQuery};
 use serde::Serialize;
 
@@ -116,7 +114,7 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
     };
     let body = GroupFlareRequest {
         params: Some(params),
-        timeout: args.timeout.map(times::in_millis),
+        timeout: args.timeout,
     };
     start.run(client, &body, global)
 }
@@ -169,10 +167,7 @@ fn describe(group: &Group) -> Shown {
         .with("definition", format!("{} {}", group.name, group.version))
         .with("state", table::state(group.state.as_str()))
         .with("workers", group.size)
-        .with(
-            "idle time-out",
-            times::setting(Duration::from_millis(group.idle_timeout)),
-        )
+        .with("idle time-out", times::setting(group.idle_timeout))
         .with("created", times::exact(group.created))
         .with_some("opened", group.opened.map(times::exact))
         .with_some("closed", group.closed.map(times::exact))

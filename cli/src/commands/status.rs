@@ -1,7 +1,7 @@
 //! `burst status` and `burst wait`.
 
 use std::io::{self, IsTerminal};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use burst_client::{Answer, Client, Flare, FlareState, Queue, WaitsFor};
 use console::Term;
@@ -24,7 +24,7 @@ pub fn status(client: &Client, args: &StatusArgs, format: Format) -> Result<(), 
     let answer = client.get_flare(&id)?;
     let mut read = None;
     output::answer(format, &answer, || {
-        Ok(describe(read.insert(answer.read()?), times::now()))
+        Ok(describe(read.insert(answer.read()?), SystemTime::now()))
     })?;
     if let Some(flare) = read {
         next(&flare);
@@ -39,13 +39,13 @@ fn watch(client: &Client, id: &str, format: Format) -> Result<(), Error> {
     follow::watch(PAUSE, || {
         let answer = client.get_flare(id)?;
         let flare = answer.read()?;
-        let shown = describe(&flare, times::now());
+        let shown = describe(&flare, SystemTime::now());
         // The time left until its start counts as a change only where the flare is redrawn in the
         // same place.
         let state = if on_terminal {
             shown.text().to_owned()
         } else {
-            describe(&flare, 0).text().to_owned()
+            describe(&flare, SystemTime::UNIX_EPOCH).text().to_owned()
         };
         if last.as_ref() != Some(&state) {
             match last.as_deref().map(|last| last.lines().count()) {
@@ -89,7 +89,7 @@ pub fn wait(client: &Client, id: &IdArgs, global: &GlobalArgs) -> Result<(), Err
 
 /// Shows a flare that has ended, and fails as it did.
 pub fn ended(answer: &Answer<Flare>, flare: &Flare, format: Format) -> Result<(), Error> {
-    output::answer(format, answer, || Ok(describe(flare, times::now())))?;
+    output::answer(format, answer, || Ok(describe(flare, SystemTime::now())))?;
     match failure::of_flare(flare) {
         // This error itself says where to look.
         Some(failed) => Err(failed),
@@ -116,7 +116,7 @@ fn next(flare: &Flare) {
 }
 
 /// Describes a flare and its workers for people, as of the time `now`.
-fn describe(flare: &Flare, now: u64) -> Shown {
+fn describe(flare: &Flare, now: SystemTime) -> Shown {
     let facts = Facts::new()
         .with("flare", flare.flare_id.as_str())
         .with("definition", format!("{} {}", flare.name, flare.version))
@@ -138,7 +138,7 @@ fn describe(flare: &Flare, now: u64) -> Shown {
     facts.above(workers(flare))
 }
 
-fn queue(queue: &Queue, now: u64) -> String {
+fn queue(queue: &Queue, now: SystemTime) -> String {
     let start = match (queue.start, &queue.waits_for) {
         (Some(at), _) => format!(
             "expected to start at {}, {}",
@@ -156,7 +156,7 @@ fn queue(queue: &Queue, now: u64) -> String {
     format!("position {}, {start}{why}", queue.position)
 }
 
-fn after(flare: &Flare, at: u64) -> String {
+fn after(flare: &Flare, at: SystemTime) -> String {
     format!(
         "{} (after {})",
         times::exact(at),

@@ -1,6 +1,6 @@
 //! `burst timeline`: what each worker did when, as numbers and as bars.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use burst_client::{Client, Phase, Timeline, WorkerPhases};
 
@@ -162,8 +162,8 @@ fn names(timeline: &Timeline) -> Vec<&str> {
 /// The time from the request to the last known event; to the present, if a phase is still running.
 #[derive(Debug, Clone, Copy)]
 struct Span {
-    first: u64,
-    last: u64,
+    first: SystemTime,
+    last: SystemTime,
 }
 
 impl Span {
@@ -183,12 +183,12 @@ impl Span {
 }
 
 /// Returns the end of a phase; `last`, the present, if it is still running.
-fn end(phase: &Phase, last: u64) -> u64 {
+fn end(phase: &Phase, last: SystemTime) -> SystemTime {
     phase.end.unwrap_or(last)
 }
 
 /// Returns how long a worker was in the phases of this name; `None` if it was in none.
-fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<Duration> {
+fn time_in(worker: &WorkerPhases, name: &str, last: SystemTime) -> Option<Duration> {
     let phases = worker.phases.iter().filter(|phase| phase.name == name);
     phases
         .map(|phase| times::between(phase.start, end(phase, last)))
@@ -199,14 +199,14 @@ fn time_in(worker: &WorkerPhases, name: &str, last: u64) -> Option<Duration> {
 /// the numbers.
 fn bar(worker: &WorkerPhases, names: &[&str], span: Span, width: usize) -> String {
     let Span { first, last } = span;
-    let step = last.saturating_sub(first) as f64 / width as f64;
+    let step = times::between(first, last).div_f64(width as f64);
     (0..width)
         .map(|column| {
-            let time = first as f64 + (column as f64 + 0.5) * step;
+            let time = first + step.mul_f64(column as f64 + 0.5);
             let phase = worker
                 .phases
                 .iter()
-                .rfind(|phase| phase.start as f64 <= time && time < end(phase, last) as f64);
+                .rfind(|phase| phase.start <= time && time < end(phase, last));
             phase
                 .and_then(|phase| names.iter().position(|name| *name == phase.name))
                 .map_or(' ', mark)
@@ -284,8 +284,8 @@ mod tests {
     fn a_flare_without_workers_yet_is_no_trouble() {
         let timeline = Timeline {
             flare_id: "f".into(),
-            created: 5,
-            now: 5,
+            created: SystemTime::UNIX_EPOCH,
+            now: SystemTime::UNIX_EPOCH,
             workers: vec![],
         };
         assert!(render(&timeline, 80).starts_with("WORKER"));

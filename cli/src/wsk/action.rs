@@ -1,6 +1,7 @@
 //! `action`.
 
 use std::io;
+use std::time::Duration;
 
 use burst_client::reqwest::Method;
 use burst_client::{Action, ActionRequest, KeyValue, LimitsRequest};
@@ -69,7 +70,9 @@ fn put(context: &ClientContext, args: &ActionArgs, overwrite: bool) -> Result<()
     let annotations = fields::over(web(args, &given, &old)?, given);
     let given = [args.timeout, args.memory, args.logsize, args.concurrency];
     let limits = LimitsRequest {
-        timeout: args.timeout.map(u64::from),
+        timeout: args
+            .timeout
+            .map(|millis| Duration::from_millis(millis.into())),
         memory: args.memory,
         logs: args.logsize,
         concurrency: args.concurrency,

@@ -1,6 +1,6 @@
 //! `activation`.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use burst_client::{Activation, ActivationLogs, ActivationResult, ActivationSummary};
 use serde_json::value::RawValue;
@@ -76,11 +76,9 @@ fn line(activation: &ActivationSummary) -> String {
     } = activation;
     let kind = fields::text(annotations, "kind");
     let was_started = fields::find(annotations, "initTime").is_some();
-    let duration = activation
-        .duration
-        .map_or_else(|| "--".into(), |millis| time(Duration::from_millis(millis)));
+    let duration = activation.duration.map_or_else(|| "--".into(), time);
     row([
-        &times::second(activation.start.saturating_mul(1000)),
+        &times::second(activation.start),
         &activation.activation_id,
         kind.as_deref().unwrap_or("unknown"),
         if was_started { "cold" } else { "warm" },
@@ -155,7 +153,7 @@ fn get(context: &ClientContext, args: &ActivationGetArgs) -> Result<(), Error> {
         record.namespace,
         record.name,
         record.response.status,
-        times::zoned(record.end.unwrap_or_default().saturating_mul(1000))
+        times::zoned(record.end.unwrap_or(UNIX_EPOCH))
     ))?;
     show::json(record.response.result.get())
 }

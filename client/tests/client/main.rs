@@ -5,3 +5,4 @@ mod answers;
 mod identity;
 mod platform;
 mod repeats;
+mod units;

@@ -1,0 +1,61 @@
+//! Times and durations, which the API has in several units.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use burst_client::{ActivationSummary, Options, Phase};
+use serde_json::{Value, from_value, json, to_value};
+
+#[test]
+fn times_of_phases_are_microseconds_and_keep_each() {
+    let text = json!({"name": "start", "start": 1_764_000_000_123_456_u64, "end": null});
+    let phase: Phase = from_value(text.clone()).unwrap();
+    let start = UNIX_EPOCH + Duration::from_micros(1_764_000_000_123_456);
+    assert_eq!((phase.start, phase.end), (start, None));
+    assert_eq!(to_value(&phase).unwrap(), text);
+}
+
+#[test]
+fn times_of_activations_are_milliseconds() {
+    let text = json!({
+        "namespace": "guest", "name": "a", "version": "0.0.1", "subject": "guest", "activationId": "1", "publish": false,
+        "start": 1_764_000_000_123_u64, "end": 1_764_000_000_456_u64, "duration": 333, "statusCode": 0,
+        "annotations": [],
+    });
+    let record: ActivationSummary = from_value(text).unwrap();
+    let at = |millis| UNIX_EPOCH + Duration::from_millis(millis);
+    assert_eq!(record.start, at(1_764_000_000_123));
+    assert_eq!(record.end, Some(at(1_764_000_000_456)));
+    assert_eq!(record.duration, Some(Duration::from_millis(333)));
+    let again = to_value(&record).unwrap();
+    assert_eq!(
+        (&again["start"], &again["duration"]),
+        (&json!(1_764_000_000_123_u64), &json!(333))
+    );
+}
+
+#[test]
+fn durations_are_sent_in_milliseconds_and_left_out_if_not_given() {
+    let options = Options {
+        timeout: Some(Duration::from_secs(90)),
+        ..Options::default()
+    };
+    assert_eq!(to_value(&options).unwrap(), json!({"timeout": 90_000}));
+    let none = to_value(Options::default()).unwrap();
+    assert_eq!(none, json!({}));
+}
+
+/// What no platform of ours sends is an error or shown as it is, and never a panic.
+#[test]
+fn times_at_their_limits_are_read_or_refused() {
+    let phase =
+        |start: Value| from_value::<Phase>(json!({"name": "p", "start": start, "end": null}));
+    for fine in [json!(0), json!(i64::MAX), json!(-1)] {
+        let read = phase(fine.clone()).unwrap();
+        assert_eq!(to_value(&read).unwrap()["start"], fine);
+    }
+    let unended: Phase = from_value(json!({"name": "p", "start": 1})).unwrap();
+    assert_eq!(unended.end, None);
+    for odd in [json!(u64::MAX), json!(1.5), json!("1"), json!(null)] {
+        assert!(phase(odd.clone()).is_err(), "{odd}");
+    }
+}
