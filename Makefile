@@ -44,7 +44,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book reference faults growth test-traces clean
+.PHONY: s3-server help build examples demo check test test-harness test-rust test-jvm test-system test-platform test-clusters test-survival test-kubernetes test-driver test-kernel test-package test-chart test-upgrade prepare image images dist bench load experiments kills handovers soak simulate fuzz verify fuzz-api fmt lint format deny book reference faults growth test-traces clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -179,7 +179,11 @@ bench: build examples ## the measurements quoted in the README, and with criteri
 	$(CARGO) run --release --locked -p bcm-benchmarks
 
 # The S3 server in which a cluster of several controllers keeps packages.
-kills handovers load test-upgrade faults soak: ALSO = burst-test-servers
+kills handovers test-upgrade test-survival faults soak: s3-server
+s3-server:
+	$(LINTED) build $(SHARED) --workspace --bin burst-s3-server
+
+load: ALSO = burst-test-servers
 load: build examples ## 200 clients with 10,000 small flares on a cluster of processes, after 30,000 others; CLIENTS, FLARES, WARM_UP, REFERENCE=DIST of a release to measure alternately
 	@# Six JVMs share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \

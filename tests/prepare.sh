@@ -75,7 +75,7 @@ PATH=$PATH:/usr/local/go/bin command -v go >/dev/null ||
     complain "go is missing: install Go 1.21 or newer, which gets the toolchain that go.mod names"
 need promtool prometheus
 # For the JVM's tests; they use the same server as the Rust tests, for which `make test` has already compiled it.
-[ -x target/linted/release/burst-s3-server ] || cargo build --quiet --release --locked -p burst-test-servers ||
+[ -x target/linted/release/burst-s3-server ] || make --no-print-directory s3-server ||
     complain "the S3 server of the tests could not be built: see above"
 if need docker docker.io && ! docker_answers 1; then
     if [ "$(id -u)" = 0 ] && need dockerd docker.io; then

@@ -52,8 +52,8 @@
 //! An [`Answer`] is kept as the text that arrived and parsed on demand, so it can be passed on unchanged. A result or a
 //! log, which may be large, is a [`Body`]: read it whole or element by element.
 //! Times are [`SystemTime`](std::time::SystemTime)s and durations [`Duration`](std::time::Duration)s, whatever unit the
-//! API has them in. What work functions return and take is raw JSON ([`RawValue`](serde_json::value::RawValue)), so that no digit is
-//! lost.
+//! API has them in. What work functions return and take is raw JSON
+//! ([`RawValue`](serde_json::value::RawValue)), so that no digit is lost.
 //!
 //! A newer platform is understood as far as possible: fields that this version does not know are ignored, and a name
 //! that it does not know, such as a new state, becomes an `Unknown` that keeps it.

@@ -1,8 +1,7 @@
 //! The types of the API's requests and answers.
 //!
-//! Memory is in MiB per worker, other sizes in bytes. Times and durations have the precision of the API: microseconds for
-//! the times of definitions, flares and groups, milliseconds for durations and for the times of activations and of what
-//! OpenWhisk's clients make.
+//! Memory is in MiB per worker, other sizes in bytes. Times have microseconds, but milliseconds in what OpenWhisk's clients
+//! read; durations have milliseconds, to which they are rounded when they are sent.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};

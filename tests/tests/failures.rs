@@ -13,7 +13,7 @@ const SIZE: u32 = 4;
 const GRANULARITY: u32 = 2;
 /// In the second pack, so that the failure has to cross from pack to pack.
 const WHO: u32 = 3;
-/// In microseconds. It should take less than a second, which the benchmark measures; here it may take as long as a busy
+/// It should take less than a second, which the benchmark measures; here it may take as long as a busy
 /// machine needs, provided that nobody waits for the flare's timeout.
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -34,6 +34,7 @@ mod slow_clients;
 mod small_heap;
 mod started_ahead;
 mod tenants;
+mod times;
 mod tls;
 mod user_path;
 mod variables;

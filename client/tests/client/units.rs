@@ -2,8 +2,10 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use burst_client::{ActivationSummary, Options, Phase};
+use burst_client::{ActivationSummary, ListActivationsQuery, Options, Phase};
 use serde_json::{Value, from_value, json, to_value};
+
+use crate::platform::Platform;
 
 #[test]
 fn times_of_phases_are_microseconds_and_keep_each() {
@@ -42,6 +44,19 @@ fn durations_are_sent_in_milliseconds_and_left_out_if_not_given() {
     assert_eq!(to_value(&options).unwrap(), json!({"timeout": 90_000}));
     let none = to_value(Options::default()).unwrap();
     assert_eq!(none, json!({}));
+}
+
+#[test]
+fn times_of_queries_are_milliseconds() {
+    let platform = Platform::answering("200 OK", "[]");
+    let query = ListActivationsQuery {
+        since: Some(UNIX_EPOCH + Duration::from_micros(1_764_000_000_123_999)),
+        ..ListActivationsQuery::default()
+    };
+    platform.client().list_activations(&query).unwrap();
+    let asked = platform.asked();
+    let line = asked.lines().next().unwrap();
+    assert!(line.contains("?since=1764000000123 "), "{line}");
 }
 
 /// What no platform of ours sends is an error or shown as it is, and never a panic.

@@ -119,17 +119,21 @@ impl Drop for S3Process {
     }
 }
 
-/// The server's program: beside this one or in a directory above it, or else where `make` has cargo put the programs
-/// that are compiled for tests, or in the release build.
+/// The server's program. A test prefers the one that `make` compiles for tests; a benchmark its own build's, which is
+/// beside it or in a directory above.
 #[track_caller]
 fn program() -> PathBuf {
     const NAME: &str = "burst-s3-server";
     let this = std::env::current_exe().unwrap();
-    let build = this.ancestors().skip(1).take(3);
-    let mut built = build.flat_map(|directory| {
-        ["", "linted/release", "release"].map(|below| directory.join(below).join(NAME))
-    });
-    built.find(|program| program.is_file()).expect(
-        "the S3 server is not built: run `cargo build --release -p burst-test-servers`; tests/prepare.sh does",
-    )
+    let places = if cfg!(debug_assertions) {
+        ["linted/release", "", "release"]
+    } else {
+        ["", "release", "linted/release"]
+    };
+    let above = || this.ancestors().skip(1).take(3);
+    let mut built =
+        (places.iter()).flat_map(|place| above().map(move |it| it.join(place).join(NAME)));
+    built
+        .find(|program| program.is_file())
+        .expect("the S3 server is not built: run `make s3-server`; `make prepare` does")
 }

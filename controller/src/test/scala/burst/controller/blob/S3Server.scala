@@ -43,5 +43,5 @@ object S3Server:
       )
       .find(Files.isExecutable)
       .getOrElse(munit.Assertions.fail(
-        "the S3 server of the tests is not built: run `cargo build --release -p burst-test-servers`; tests/prepare.sh does"
+        "the S3 server of the tests is not built: run `make s3-server`; `make prepare` does"
       ))
