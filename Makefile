@@ -113,16 +113,17 @@ test-harness:
 		sed -n 's/.*"executable":"\([^"]*\/burst_tests-[^"]*\)".*/\1/p') && cd tests && "$$harness"
 	$(LINTED) test $(SHARED) --workspace --test faults page::
 
-# Names of tests and suites that start a server.
-NEED_SERVERS := redis rabbitmq s3
-NEED_SERVER_SUITES := Postgres* Migrations* S3* Docker* AdvisoryLock* LogMigration* Membership* SlowUpload*
+# Names of tests and suites that start a server, among those that `check` runs.
+NEED_SERVERS := on_redis on_rabbitmq
+NEED_SERVER_SUITES := Postgres* Migrations* S3* Docker* AdvisoryLock* LogMigration* DefinitionMigration* Membership* SlowUpload* \
+	SecretsKeyFile* UserImages*
 SPACE := $(subst ,, )
 COMMA := ,
 
-check: format ## lints and the unit tests that need no server
+check: format ## lints, and the unit tests and tests of the command line that need no server
 	$(LINTED) build $(SHARED) --workspace --all-targets
-	$(LINTED) test $(SHARED) --quiet -p burst-arrows
-	$(LINTED) test $(SHARED) --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
+	$(LINTED) test $(SHARED) --workspace --exclude burst-tests --exclude burst-test-servers --lib --bins \
+		--test workspace --test cli --test client -- $(addprefix --skip ,$(NEED_SERVERS))
 	$(MVN_TEST) -T2 -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
 # They spend more time waiting for timeouts than for a processor.

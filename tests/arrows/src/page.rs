@@ -2,33 +2,33 @@
 
 /// The path of the page with the table, from the root of the repository.
 pub const PAGE: &str = "docs/architecture.md";
-const HEAD: &str = "| crate | may know |";
+const HEAD: &str = "| crate or module | may depend on |";
 
-/// A line of the table: folders of crates, where `examples/*` stands for all in that folder.
+/// A line of the table: folders of crates and Maven modules, where `examples/*` stands for all in that folder.
 pub struct Row {
-    crates: Vec<String>,
-    /// The crates that these may depend on.
-    pub may_know: Vec<String>,
+    parts: Vec<String>,
+    /// The ones that these may depend on.
+    pub allowed: Vec<String>,
 }
 
 impl Row {
-    /// Returns whether it covers the crate in this folder.
+    /// Returns whether it covers what is in this folder.
     pub fn has(&self, folder: &str) -> bool {
-        self.crates.iter().any(|pattern| fits(pattern, folder))
+        self.parts.iter().any(|pattern| fits(pattern, folder))
     }
 
-    /// Returns the entry that allows these crates to depend on that one.
+    /// Returns the entry that allows these to depend on what is in that folder.
     pub fn entry(&self, folder: &str) -> Option<&str> {
-        let mut entries = self.may_know.iter().map(String::as_str);
+        let mut entries = self.allowed.iter().map(String::as_str);
         entries.find(|pattern| fits(pattern, folder))
     }
 
-    /// The crates, as written in the table.
+    /// The folders, as written in the table.
     pub fn name(&self) -> String {
-        self.crates.join(", ")
+        self.parts.join(", ")
     }
 
-    /// An arrow from these crates to one that they may depend on.
+    /// An arrow from these to one that they may depend on.
     pub fn arrow(&self, entry: &str) -> String {
         format!("{} → {entry}", self.name())
     }
@@ -44,8 +44,8 @@ pub fn rows(text: &str) -> Vec<Row> {
 
 fn row(line: &str) -> Option<Row> {
     let mut cells = line.strip_prefix('|')?.split('|').map(folders);
-    let (crates, may_know) = (cells.next()?, cells.next()?);
-    Some(Row { crates, may_know })
+    let (parts, allowed) = (cells.next()?, cells.next()?);
+    Some(Row { parts, allowed })
 }
 
 fn folders(cell: &str) -> Vec<String> {

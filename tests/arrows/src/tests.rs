@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use crate::circles::circles;
-use crate::{modules, page};
+use crate::{modules, page, poms};
 
 /// The circles of a made-up library, given as file names and contents.
 fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
@@ -13,7 +13,7 @@ fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_circle_is_told_arrow_by_arrow() {
+fn a_circle_is_listed_arrow_by_arrow() {
     let circles = found(&[
         ("lib.rs", "mod a; mod b; mod c;"),
         ("a.rs", "use crate::b::B; pub struct A(B);"),
@@ -32,7 +32,7 @@ fn a_circle_is_told_arrow_by_arrow() {
 }
 
 #[test]
-fn names_are_followed_to_where_they_come_from() {
+fn reexported_names_are_followed_to_their_module() {
     let circles = found(&[
         ("lib.rs", "mod a; mod b; pub use a::A;"),
         ("a/mod.rs", "mod inner; pub use inner::*;"),
@@ -50,7 +50,7 @@ fn names_are_followed_to_where_they_come_from() {
 }
 
 #[test]
-fn a_module_and_those_below_it_may_know_each_other() {
+fn a_module_and_those_below_it_may_depend_on_each_other() {
     let below = [
         ("lib.rs", "mod a; pub struct Top; fn top() { a::run() }"),
         (
@@ -76,7 +76,7 @@ fn a_circle_may_go_through_a_parent() {
 }
 
 #[test]
-fn passing_on_tests_and_visibility_are_no_arrows() {
+fn reexports_tests_and_visibility_are_no_arrows() {
     let none = [
         ("lib.rs", "mod a; mod c;"),
         (
@@ -96,9 +96,9 @@ fn passing_on_tests_and_visibility_are_no_arrows() {
 }
 
 #[test]
-fn a_table_has_folders_and_all_below_a_folder() {
+fn a_table_lists_folders_and_patterns() {
     let rows = page::rows(
-        "# Page\n\n| crate | may know |\n| --- | --- |\n| `a`, `b/*` | `c` |\n| `c` | |\n\nEnd\n",
+        "# Page\n\n| crate or module | may depend on |\n| --- | --- |\n| `a`, `b/*` | `c` |\n| `c` | |\n\nEnd\n",
     );
     assert_eq!(rows.len(), 2);
     assert!(["a", "b/x"].iter().all(|folder| rows[0].has(folder)));
@@ -109,4 +109,26 @@ fn a_table_has_folders_and_all_below_a_folder() {
     );
     assert_eq!(rows[0].entry("c"), Some("c"));
     assert_eq!(rows[1].entry("a"), None);
+}
+
+#[test]
+fn a_pom_lists_modules_and_dependencies_without_those_of_tests() {
+    let parent = "<project><modules><module>a</module><module>b</module></modules></project>";
+    assert_eq!(poms::modules(parent), ["a", "b"]);
+    let dependency = |group: &str, name: &str, more: &str| {
+        format!(
+            "<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>{more}</dependency>"
+        )
+    };
+    let dependencies = [
+        dependency("io.burst", "a", ""),
+        dependency("io.burst", "b", "<scope>test</scope>"),
+        dependency("org.example", "c", "<version>1</version>"),
+    ];
+    let module = format!(
+        "<project><dependencies>{}</dependencies></project>",
+        dependencies.concat()
+    );
+    assert_eq!(poms::dependencies(&module), ["a"]);
+    assert_eq!(poms::dependencies("<project/>"), [""; 0]);
 }

@@ -1,4 +1,4 @@
-//! The dependencies between this workspace's crates and modules.
+//! The dependencies between the crates, Maven modules and Rust modules of this repository.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
@@ -8,45 +8,47 @@ use std::path::Path;
 use burst_arrows::circles::circles;
 use burst_arrows::modules;
 use burst_arrows::page::{self, PAGE};
+use burst_arrows::poms;
 use cargo_metadata::camino::Utf8Path;
-use cargo_metadata::{DependencyKind, Metadata, MetadataCommand, Package};
+use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 #[test]
-fn crates_know_whom_the_page_allows() {
+fn crates_and_maven_modules_depend_only_on_what_the_page_allows() {
     let metadata = workspace();
     let rows = page::rows(&read(&metadata, Path::new(PAGE)).unwrap());
     let (mut faults, mut used) = (Vec::new(), BTreeSet::new());
-    for package in &metadata.packages {
-        let folder = below(&metadata, package.manifest_path.parent().unwrap());
-        let Some(row) = rows.iter().find(|row| row.has(&folder)) else {
+    for part in crates(&metadata).chain(maven_modules(&metadata)) {
+        let folder = &part.folder;
+        let Some(row) = rows.iter().find(|row| row.has(folder)) else {
             faults.push(format!(
-                "{folder} is not in the table of {PAGE}: write there whom it may know"
+                "{folder} is not in the table of {PAGE}: write there on what it may depend"
             ));
             continue;
         };
         used.insert(row.name());
-        for known in known(&metadata, package) {
-            match row.entry(&known) {
+        for known in &part.dependencies {
+            match row.entry(known) {
                 Some(entry) => _ = used.insert(row.arrow(entry)),
                 None => faults.push(format!(
-                    "{folder} → {known} is not in the table of {PAGE}: take it out of \
-                     {folder}/Cargo.toml or, if it is right, write it there"
+                    "{folder} → {known} is not in the table of {PAGE}: take it out of {folder}/{} or, if it is \
+                     right, write it there",
+                    part.manifest
                 )),
             }
         }
     }
     for row in &rows {
-        let arrows = row.may_know.iter().map(|entry| row.arrow(entry));
+        let arrows = row.allowed.iter().map(|entry| row.arrow(entry));
         let unused = arrows
             .chain([row.name()])
-            .filter(|told| !used.contains(told));
-        faults.extend(unused.map(|told| format!("{told} is nowhere but in the table of {PAGE}")));
+            .filter(|named| !used.contains(named));
+        faults.extend(unused.map(|named| format!("{named} is nowhere but in the table of {PAGE}")));
     }
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
 #[test]
-fn modules_do_not_know_each_other_in_circles() {
+fn modules_do_not_depend_on_each_other_in_circles() {
     let metadata = workspace();
     let source = |file: &Path| read(&metadata, file);
     let mut told = BTreeSet::new();
@@ -56,8 +58,7 @@ fn modules_do_not_know_each_other_in_circles() {
     }
     assert!(
         told.is_empty(),
-        "\nfiles that know each other in a circle (move what they share to where none of them is \
-         known):\n  {}",
+        "\nfiles that depend on each other in a circle (move what they share to a file that depends on none of them):\n  {}",
         Vec::from_iter(told).join("\n\n  ")
     );
 }
@@ -99,10 +100,33 @@ fn below(metadata: &Metadata, path: &Utf8Path) -> String {
         .to_string()
 }
 
-/// The workspace crates it depends on, without those that only its tests need.
-fn known(metadata: &Metadata, package: &Package) -> BTreeSet<String> {
-    let dependencies = package.dependencies.iter();
-    let needed = dependencies.filter(|known| known.kind != DependencyKind::Development);
-    let ours = needed.filter_map(|known| known.path.as_deref());
-    ours.map(|path| below(metadata, path)).collect()
+/// A crate or a Maven module of the repository.
+struct Part {
+    folder: String,
+    manifest: &'static str,
+    /// The folders of those on which it depends, without those that only its tests need.
+    dependencies: BTreeSet<String>,
+}
+
+fn crates(metadata: &Metadata) -> impl Iterator<Item = Part> {
+    metadata.packages.iter().map(|package| {
+        let dependencies = package.dependencies.iter();
+        let needed = dependencies.filter(|known| known.kind != DependencyKind::Development);
+        let ours = needed.filter_map(|known| known.path.as_deref());
+        Part {
+            folder: below(metadata, package.manifest_path.parent().unwrap()),
+            manifest: "Cargo.toml",
+            dependencies: ours.map(|path| below(metadata, path)).collect(),
+        }
+    })
+}
+
+fn maven_modules(metadata: &Metadata) -> impl Iterator<Item = Part> {
+    let pom = |folder: &str| read(metadata, &Path::new(folder).join("pom.xml")).unwrap();
+    let modules = poms::modules(&pom(""));
+    modules.into_iter().map(move |folder| Part {
+        manifest: "pom.xml",
+        dependencies: poms::dependencies(&pom(&folder)).into_iter().collect(),
+        folder,
+    })
 }
