@@ -108,6 +108,9 @@ pub enum Error {
     /// Something requested does not exist, although the API reported no error.
     #[error("{0}")]
     NotFound(String),
+    /// The outputs of a flare are not in the order that the API promises, by which they are printed.
+    #[error("the platform's answer could not be understood: its outputs are not by worker")]
+    Disordered,
     /// Something cannot be started on this machine.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -215,7 +218,7 @@ impl Error {
             }
             Self::Told { status: 202 } => 9,
             Self::Told { .. } => 1,
-            Self::Start(_) => 8,
+            Self::Start(_) | Self::Disordered => 8,
             Self::NotDrained { .. }
             | Self::Flare {
                 end: FlareEnd::TimedOut,
@@ -301,7 +304,9 @@ fn workers(size: u32) -> String {
 /// Returns a hint to start a platform, if nothing listens at an address of this machine.
 fn start_one(cause: &ApiError) -> &'static str {
     match cause {
-        ApiError::Unreachable { host, cause } if is_here(host) && cause.contains("refused") => {
+        ApiError::Unreachable { host, cause }
+            if is_here(host) && cause.kind() == Some(io::ErrorKind::ConnectionRefused) =>
+        {
             "; `burst standalone` starts one here"
         }
         _ => "",
@@ -340,6 +345,7 @@ fn and(cause: &ApiError, more: &str) -> String {
 mod tests {
     #![allow(clippy::panic)]
     use super::*;
+    use burst_client::ConnectionError;
 
     fn refused(status: u16) -> Error {
         Error::Api(ApiError::Refused {
@@ -375,7 +381,7 @@ mod tests {
             (
                 Error::Api(ApiError::Unreachable {
                     host: String::new(),
-                    cause: String::new(),
+                    cause: ConnectionError::TimedOut,
                 }),
                 7,
             ),

@@ -227,12 +227,13 @@ fn pause_after(passed: Duration, answer_took: Duration, longest: Duration) -> Du
 #[cfg(test)]
 mod tests {
     use super::*;
+    use burst_client::ConnectionError;
 
     #[test]
     fn a_platform_that_has_answered_has_some_time_to_come_back_after_its_first_missing_answer() {
         let broken = Error::Api(burst_client::Error::Broken {
             host: "h".to_owned(),
-            cause: "reset".to_owned(),
+            cause: ConnectionError::TimedOut,
         });
         let mut pace = Pace::new(LONGEST_PAUSE);
         let asked = Instant::now();

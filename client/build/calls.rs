@@ -6,8 +6,8 @@ use yaml_serde::Value;
 
 use crate::document::{Document, Unit, described, documentation, entries, pascal, snake};
 
-/// Operations whose answer has one of several types, depending on its status and on the request. Those that start
-/// flares are in `src/flares.rs`; an action answers any JSON, even if it fails, and is called by `Client::submit`.
+/// Operations whose answer has one of several types, depending on its status and on the request: `src/flares.rs` and
+/// `src/actions.rs` have them.
 const BY_HAND: [&str; 4] = ["flare", "flareOnGroup", "invoke", "invokeOfPackage"];
 
 pub fn generate(document: &Document) -> String {
@@ -144,7 +144,7 @@ impl Operation<'_> {
     fn segments(&self) -> String {
         let segments = self.path.split('/').filter(|part| !part.is_empty());
         let rust = segments.map(|part| match part.trim_matches(['{', '}']) {
-            "namespace" => "NAMESPACE".into(),
+            "namespace" => "&self.namespace".into(),
             name if name != part => snake(name),
             literal => format!("\"{literal}\""),
         });

@@ -11,7 +11,8 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_json::Deserializer;
 use serde_json::error::Category;
 
-use crate::error::{Error, root};
+use crate::causes::{AnswerError, ConnectionError};
+use crate::error::Error;
 use crate::observer::Observer;
 use crate::streamed::{Object, Streamed};
 
@@ -35,12 +36,19 @@ impl<T> Answer<T> {
     pub fn into_text(self) -> String {
         self.text
     }
+
+    /// Returns the same answer, to be parsed as another type: that which the request asked for, if an operation can
+    /// answer several.
+    pub fn cast<U>(self) -> Answer<U> {
+        let (text, says) = (self.text, PhantomData);
+        Answer { text, says }
+    }
 }
 
 impl<T: DeserializeOwned> Answer<T> {
     /// Parses the text.
     pub fn read(&self) -> Result<T, Error> {
-        serde_json::from_str(&self.text).map_err(|cause| Error::BadAnswer(cause.to_string()))
+        Ok(serde_json::from_str(&self.text).map_err(AnswerError::from)?)
     }
 }
 
@@ -77,9 +85,9 @@ impl<T> Body<T> {
         match self.response.read_to_string(&mut text) {
             Ok(_) => {}
             Err(cause) if cause.kind() == io::ErrorKind::InvalidData => {
-                return Err(Error::BadAnswer("it is not UTF-8".into()));
+                return Err(AnswerError::NotUtf8.into());
             }
-            Err(cause) => return Err(self.origin.broken(&cause)),
+            Err(cause) => return Err(self.origin.broken(cause)),
         }
         self.observe(&text);
         let says = PhantomData;
@@ -89,7 +97,7 @@ impl<T> Body<T> {
     /// Reads the next bytes; 0 at the end.
     pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
         let read = self.response.read(piece);
-        read.map_err(|cause| self.origin.broken(&cause))
+        read.map_err(|cause| self.origin.broken(cause))
     }
 
     /// Parses JSON as it arrives, so that no more of it need be held in memory than the reader keeps.
@@ -104,8 +112,8 @@ impl<T> Body<T> {
             Ok(value)
         });
         read.map_err(|cause| match cause.classify() {
-            Category::Io => self.origin.broken(&cause.into()),
-            _ => Error::BadAnswer(cause.to_string()),
+            Category::Io => self.origin.broken(cause.into()),
+            _ => AnswerError::from(cause).into(),
         })
     }
 
@@ -134,7 +142,7 @@ impl<T: Streamed> Body<T> {
             return Err(error);
         }
         let rest = serde_json::to_string(&fields?).and_then(|text| serde_json::from_str(&text));
-        Ok(rest.map_err(|cause| Error::BadAnswer(cause.to_string()))?)
+        Ok(rest.map_err(|cause| Error::from(AnswerError::from(cause)))?)
     }
 }
 
@@ -152,7 +160,7 @@ struct Origin {
 
 impl Origin {
     /// Returns the error for an answer that stops in the middle.
-    fn broken(&self, cause: &io::Error) -> Error {
+    fn broken(&self, cause: io::Error) -> Error {
         let (host, timeout) = (self.host.clone(), self.timeout);
         let inner = cause
             .get_ref()
@@ -160,7 +168,7 @@ impl Origin {
         if inner.is_some_and(reqwest::Error::is_timeout) {
             return Error::NoAnswer { host, timeout };
         }
-        let cause = format!("its answer broke off: {}", root(cause));
+        let cause = ConnectionError::BrokeOff(cause);
         Error::Broken { host, cause }
     }
 }

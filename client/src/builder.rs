@@ -8,8 +8,9 @@ use reqwest::blocking::Client as Http;
 use reqwest::{Certificate, Identity, redirect};
 
 use crate::address;
+use crate::causes::SetupError;
 use crate::client::Client;
-use crate::error::{Error, root};
+use crate::error::Error;
 use crate::observer::Observer;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -17,6 +18,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// request on a connection that the platform is closing gets no answer, and nobody knows whether it was carried out.
 const IDLE_CONNECTION: Duration = Duration::from_secs(50);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// The namespace that the credentials open.
+const OWN_NAMESPACE: &str = "_";
 
 /// Settings of a client to build.
 #[derive(Clone)]
@@ -118,12 +121,13 @@ impl Builder {
             // No proxy can reach this machine's own platform.
             http = http.no_proxy();
         }
-        let http = http.build().map_err(|cause| Error::NoHttp(root(&cause)))?;
+        let http = http.build().map_err(SetupError::NoClient)?;
         Ok(Client {
             http,
             base,
             user: user.into(),
             key: key.into(),
+            namespace: OWN_NAMESPACE.into(),
             timeout: self.timeout,
             observer: self.observer,
         })

@@ -5,10 +5,8 @@ use std::fmt::Display;
 use reqwest::{Method, Url};
 use serde::Serialize;
 
+use crate::causes::{RequestError, SetupError};
 use crate::error::Error;
-
-/// The namespace that the credentials open.
-pub(crate) const NAMESPACE: &str = "_";
 
 /// The header of a call's key, as the API's description names it.
 pub(crate) const IDEMPOTENCY_KEY: &str = env!("IDEMPOTENCY_KEY");
@@ -54,15 +52,14 @@ impl<'a> Call<'a> {
     /// Sets the body, as JSON.
     pub(crate) fn body(mut self, request: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
         let body = serde_json::to_string(request);
-        self.body = Some(body.map_err(|cause| Error::BadRequest(cause.to_string()))?);
+        self.body = Some(body.map_err(RequestError::from)?);
         Ok(self)
     }
 
     /// Gives the call a key, so that the platform does it once however often it is sent.
     pub(crate) fn once(mut self) -> Result<Self, Error> {
         let mut random = [0; 16];
-        getrandom::fill(&mut random)
-            .map_err(|cause| Error::NoHttp(format!("no random numbers: {cause}")))?;
+        getrandom::fill(&mut random).map_err(SetupError::NoRandomNumbers)?;
         // A string in the syntax of HTTP's structured fields.
         self.key = Some(format!("\"{:032x}\"", u128::from_be_bytes(random)));
         Ok(self)
@@ -76,8 +73,7 @@ impl<'a> Call<'a> {
             .iter()
             .find(|part| matches!(**part, "" | "." | ".."))
         {
-            let sentence = format!("\"{odd}\" is not a name or an id");
-            return Err(Error::BadRequest(sentence));
+            return Err(RequestError::NotAName((*odd).to_owned()).into());
         }
         let mut url = base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {

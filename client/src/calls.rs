@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Body};
-use crate::call::{Call, NAMESPACE};
+use crate::call::Call;
 use crate::client::Client;
 use crate::error::Error;
 use crate::model::*;

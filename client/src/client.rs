@@ -11,7 +11,8 @@ use reqwest::header::CONTENT_TYPE;
 
 use crate::answer::{Answer, Body};
 use crate::call::{Call, IDEMPOTENCY_KEY};
-use crate::error::{Error, root};
+use crate::causes::ConnectionError;
+use crate::error::Error;
 use crate::observer::Observer;
 
 /// The slowest upload that does not time out.
@@ -19,14 +20,15 @@ const UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
 /// Longest reason for a refusal that is read, in bytes.
 const LONGEST_REASON: u64 = 64 * 1024;
 
-/// A client of one platform, with credentials. Calls are in the caller's own namespace; those about all namespaces need
-/// the administrator's credentials.
+/// A client of one platform, with credentials. Calls are in the caller's own namespace, or in another one that
+/// [`in_namespace`](Self::in_namespace) chooses; those about all namespaces need the administrator's credentials.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) http: Http,
     pub(crate) base: Url,
     pub(crate) user: String,
     pub(crate) key: String,
+    pub(crate) namespace: String,
     pub(crate) timeout: Duration,
     pub(crate) observer: Option<Arc<dyn Observer>>,
 }
@@ -35,6 +37,31 @@ impl Client {
     /// The platform's address.
     pub fn host(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
+    }
+
+    /// Returns a client whose calls are in this namespace. The platform refuses (403) what the namespace does not share;
+    /// `_` is the caller's own. An empty name, `.` or `..` is an [`Error::BadRequest`] of each call.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), burst_client::Error> {
+    /// use burst_client::{Client, ListPackagesQuery};
+    ///
+    /// let client = Client::new("127.0.0.1:3233", "uuid:key")?;
+    /// let system = client.in_namespace("whisk.system");
+    /// println!("{}", system.list_packages(&ListPackagesQuery::default())?.text());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn in_namespace(&self, name: &str) -> Self {
+        Self {
+            namespace: name.into(),
+            ..self.clone()
+        }
+    }
+
+    /// The path of something in a collection of the namespace.
+    pub(crate) fn below<'a>(&'a self, collection: &'a str, name: &'a str) -> [&'a str; 6] {
+        ["api", "v1", "namespaces", &self.namespace, collection, name]
     }
 
     /// The HTTP client that sends the requests, for those without a method here. It adds no credentials by itself.
@@ -100,7 +127,7 @@ impl Client {
             }
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let failed = |cause: reqwest::Error| self.failed(&cause, timeout);
+        let failed = |cause: reqwest::Error| self.failed(cause, timeout);
         let request = request.build().map_err(failed)?;
         if let Some(observer) = &self.observer {
             observer.sent(&request);
@@ -119,20 +146,17 @@ impl Client {
         Error::refused(status, &text)
     }
 
-    fn failed(&self, cause: &reqwest::Error, timeout: Duration) -> Error {
+    fn failed(&self, cause: reqwest::Error, timeout: Duration) -> Error {
         let host = self.host().to_owned();
-        if cause.is_timeout() && !cause.is_connect() {
-            return Error::NoAnswer { host, timeout };
-        }
-        let why = if cause.is_timeout() {
-            "no connection in time".into()
-        } else {
-            root(cause)
+        let was_connecting = cause.is_connect() || cause.is_builder();
+        let cause = match cause.is_timeout() {
+            true if !cause.is_connect() => return Error::NoAnswer { host, timeout },
+            true => ConnectionError::TimedOut,
+            false => ConnectionError::Failed(cause),
         };
-        if cause.is_connect() || cause.is_builder() {
-            Error::Unreachable { host, cause: why }
-        } else {
-            Error::Broken { host, cause: why }
+        match was_connecting {
+            true => Error::Unreachable { host, cause },
+            false => Error::Broken { host, cause },
         }
     }
 }

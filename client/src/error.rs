@@ -1,15 +1,15 @@
 //! What can go wrong with a call.
 
-use std::error::Error as StdError;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 
-use crate::AddressError;
+use crate::address::AddressError;
+use crate::causes::{AnswerError, ConnectionError, RequestError, SetupError};
 use crate::model::Refusal;
 
 /// Why a call failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The platform refused the request, or failed at it. A refused request has changed nothing.
@@ -27,16 +27,18 @@ pub enum Error {
     Unreachable {
         /// The platform's address.
         host: String,
-        /// The innermost cause.
-        cause: String,
+        /// Why not.
+        #[source]
+        cause: ConnectionError,
     },
     /// The connection broke. The request may have been carried out.
     #[error("the connection to the platform at {host} broke: {cause}")]
     Broken {
         /// The platform's address.
         host: String,
-        /// The innermost cause.
-        cause: String,
+        /// Why.
+        #[source]
+        cause: ConnectionError,
     },
     /// Connected, but the answer did not arrive in time, or stopped arriving. The request may have been carried out.
     #[error("the platform at {host} did not answer within {} s", timeout.as_secs())]
@@ -48,10 +50,10 @@ pub enum Error {
     },
     /// The answer is not what the API promises.
     #[error("the platform's answer could not be understood: {0}")]
-    BadAnswer(String),
+    BadAnswer(#[from] AnswerError),
     /// The call cannot be sent: a name or an id is invalid, or the request is not JSON.
-    #[error("{0}")]
-    BadRequest(String),
+    #[error(transparent)]
+    BadRequest(#[from] RequestError),
     /// The text is not a platform's address.
     #[error("\"{address}\" is not a platform's address: {why}")]
     BadAddress {
@@ -71,16 +73,13 @@ pub enum Error {
     NoIdentity,
     /// HTTP cannot be used here at all.
     #[error("cannot set up HTTP: {0}")]
-    NoHttp(String),
+    NoHttp(#[from] SetupError),
 }
 
 impl Error {
     /// Returns the error that an answer of this status and text means.
     pub(crate) fn refused(status: StatusCode, text: &[u8]) -> Self {
-        Self::refused_with(status.as_u16(), text)
-    }
-
-    pub(crate) fn refused_with(status: u16, text: &[u8]) -> Self {
+        let status = status.as_u16();
         match serde_json::from_slice(text) {
             Ok(Refusal { error, code }) => Self::Refused {
                 status,
@@ -123,15 +122,6 @@ fn in_brackets(code: &Option<String>) -> String {
     code.as_ref()
         .map(|code| format!(" [{code}]"))
         .unwrap_or_default()
-}
-
-/// The innermost cause: the outer ones only repeat that a request failed.
-pub(crate) fn root(error: &dyn StdError) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::answer::Answer;
-use crate::call::{Call, NAMESPACE};
+use crate::call::Call;
+use crate::causes::AnswerError;
 use crate::client::Client;
 use crate::error::Error;
 use crate::model::{Accepted, FlareResult, FlareState, Output};
@@ -29,7 +30,7 @@ impl Client {
         name: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Answer<Accepted>, Error> {
-        self.answer(start(&definition(name), request)?)
+        self.answer(start(&self.below("bursts", name), request)?)
     }
 
     /// Starts a flare on the packs of the group of this id.
@@ -38,7 +39,7 @@ impl Client {
         id: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Answer<Accepted>, Error> {
-        self.answer(start(&group(id), request)?)
+        self.answer(start(&self.below("groups", id), request)?)
     }
 
     /// Starts a flare of the definition of this name and waits for its end, for as long as the platform lets a request
@@ -48,7 +49,7 @@ impl Client {
         name: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Waited, Error> {
-        self.wait(start(&definition(name), request)?)
+        self.wait(start(&self.below("bursts", name), request)?)
     }
 
     /// Does the same on the packs of a group.
@@ -57,7 +58,7 @@ impl Client {
         id: &str,
         request: &(impl Serialize + ?Sized),
     ) -> Result<Waited, Error> {
-        self.wait(start(&group(id), request)?)
+        self.wait(start(&self.below("groups", id), request)?)
     }
 
     fn wait(&self, call: Call<'_>) -> Result<Waited, Error> {
@@ -85,14 +86,6 @@ impl Client {
     }
 }
 
-fn definition(name: &str) -> [&str; 6] {
-    ["api", "v1", "namespaces", NAMESPACE, "bursts", name]
-}
-
-fn group(id: &str) -> [&str; 6] {
-    ["api", "v1", "namespaces", NAMESPACE, "groups", id]
-}
-
 fn start<'a>(path: &'a [&'a str], request: &(impl Serialize + ?Sized)) -> Result<Call<'a>, Error> {
     Call::new(Method::POST, path).body(request)?.once()
 }
@@ -112,7 +105,7 @@ impl Output {
     pub fn read<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
         let read = |output: &RawValue| serde_json::from_str(output.get());
         let value = self.output.as_deref().map(read).transpose();
-        value.map_err(|cause| Error::BadAnswer(cause.to_string()))
+        Ok(value.map_err(AnswerError::from)?)
     }
 }
 

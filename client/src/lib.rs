@@ -2,9 +2,9 @@
 //!
 //! A [`Client`] is a caller with credentials. Each operation of the API is a method of it, named as in the API's
 //! description (`openapi.yaml`, which a platform serves at `/api/v1/openapi.yaml`) but in snake case. The methods and
-//! the types of requests and answers are generated from that description; only the two that start flares are written
-//! by hand ([`Client::flare`], [`Client::flare_on_group`]), and calls of actions, which answer any JSON, are made by
-//! [`Client::submit`].
+//! the types of requests and answers are generated from that description. Only those are written by hand that start
+//! flares ([`Client::flare`], [`Client::flare_on_group`]), call actions, which answer any JSON ([`Client::invoke`],
+//! [`Client::invoke_of_package`]), or list a package's actions ([`Client::list_actions_of_package`]).
 //!
 //! ```no_run
 //! use std::thread;
@@ -63,30 +63,32 @@
 //! [`Error`] distinguishes a refusal, with the platform's sentence that says what to change, from a platform that
 //! cannot be reached, does not answer, or sends an answer that the API does not allow.
 
+mod actions;
 mod address;
 mod answer;
 mod builder;
 mod call;
 mod calls;
+mod causes;
 mod client;
 mod error;
 mod flares;
 mod model;
 mod observer;
-mod raw;
 mod repeat;
 mod streamed;
 mod vocabulary;
 
+pub use actions::{InvokeQuery, Invoked};
 pub use address::AddressError;
 pub use answer::{Answer, Body};
 pub use builder::Builder;
 pub use calls::*;
+pub use causes::{AnswerError, ConnectionError, RequestError, SetupError};
 pub use client::Client;
 pub use error::Error;
 pub use flares::Waited;
 pub use model::*;
 pub use observer::Observer;
-pub use raw::Reply;
 pub use reqwest;
 pub use streamed::Streamed;

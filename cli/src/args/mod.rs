@@ -50,7 +50,7 @@ pub struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  burst standalone                 start everything on this machine
+  burst standalone --slots 8       start everything on this machine
   burst new hello                  make a crate in ./hello
   burst deploy hello ./hello       build the crate in ./hello and upload it
   burst flare hello --size 8 --param name=Ada --result

@@ -26,6 +26,7 @@ const RUNTIME: &str = "bin/burst-runtime";
 /// Replaces this process with a platform; returns only with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(&args.process, "")?;
+    output::next(&["in another terminal, `burst new NAME` and `burst run DIR`"]);
     become_java(&STANDALONE, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.standalone(args)?;

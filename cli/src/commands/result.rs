@@ -1,6 +1,6 @@
 //! The outputs of a flare: always a JSON array by worker id, however the flare ended.
 
-use burst_client::{Client, Error as ApiError};
+use burst_client::Client;
 
 use crate::error::Error;
 use crate::failure;
@@ -12,8 +12,7 @@ pub fn print(client: &Client, id: &str) -> Result<(), Error> {
     let (mut workers, mut missing) = (0, 0);
     let outcome = client.get_result(id)?.each(|output| {
         if output.worker != workers {
-            let what = "its outputs are not by worker";
-            return Err(ApiError::BadAnswer(what.into()).into());
+            return Err(Error::Disordered);
         }
         printer.people(if workers == 0 { "[\n  " } else { ",\n  " })?;
         workers += 1;

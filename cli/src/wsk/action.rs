@@ -3,14 +3,15 @@
 use std::io;
 use std::time::Duration;
 
-use burst_client::reqwest::Method;
 use burst_client::{Action, ActionRequest, KeyValue, LimitsRequest};
 use serde_json::Number;
 use serde_json::value::RawValue;
 
-use super::client_context::{ACTIONS, ClientContext, read};
+use super::client_context::{ClientContext, found, parsed, unable};
+use super::entity::{self, Placed};
+use super::lists::{self, Collection};
 use super::name::Name;
-use super::{entity, exec, fields, invoke, lists, save, show};
+use super::{actions, exec, fields, invoke, save, show};
 use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
 use crate::output;
@@ -27,11 +28,11 @@ pub fn run(verb: &ActionVerb, context: &ClientContext) -> Result<(), Error> {
         ActionVerb::Update(args) => put(context, args, true),
         ActionVerb::Invoke(args) => invoke::run(context, args),
         ActionVerb::Get(args) => get(context, args),
-        ActionVerb::List(args) => lists::run(context, ACTIONS, args),
+        ActionVerb::List(args) => lists::run(context, Collection::Actions, args),
         ActionVerb::Delete(args) => {
             let name = Name::parse(&args.name, &context.namespace)?;
-            let request = context.entity(Method::DELETE, ACTIONS, &name);
-            request.send(&format!("delete action '{}'", args.name))?;
+            let what = format!("delete action '{}'", args.name);
+            actions::delete(context, &name).map_err(unable(&what))?;
             show::ok(&format!("deleted action {}", name.path()))
         }
     }
@@ -58,9 +59,8 @@ fn put(context: &ClientContext, args: &ActionArgs, overwrite: bool) -> Result<()
                 .into(),
         ));
     }
-    let before: Option<Action> = if overwrite {
-        let request = context.entity(Method::GET, ACTIONS, &name);
-        request.query("code", false).find(&what)?
+    let before = if overwrite {
+        found(actions::get(context, &name, false), &what)?
     } else {
         None
     };
@@ -85,7 +85,8 @@ fn put(context: &ClientContext, args: &ActionArgs, overwrite: bool) -> Result<()
         limits: given.iter().any(Option::is_some).then_some(limits),
         ..ActionRequest::default()
     };
-    entity::put(context, ACTIONS, &name, overwrite, request, &what)?;
+    let request = Placed::new(&name, request);
+    actions::put(context, &name, overwrite, &request).map_err(unable(&what))?;
     show::ok(&format!("{verb}d action {}", name.path()))
 }
 
@@ -109,8 +110,7 @@ fn copied(context: &ClientContext, args: &ActionArgs, what: &str) -> Result<Opti
         return Err(Error::Usage("--copy needs the action to copy".into()));
     };
     let original = Name::parse(original, &context.namespace)?;
-    let request = context.entity(Method::GET, ACTIONS, &original);
-    request.query("code", true).read(what).map(Some)
+    parsed(actions::get(context, &original, true), what).map(Some)
 }
 
 /// Returns the annotations that `--web` and `--web-secure` stand for, with regard to the annotations given and the
@@ -173,24 +173,23 @@ fn get(context: &ClientContext, args: &ActionGetArgs) -> Result<(), Error> {
     let name = Name::parse(&args.name, &context.namespace)?;
     let what = format!("get action '{}'", args.name);
     let saves = args.save || args.save_as.is_some();
-    let request = context.entity(Method::GET, ACTIONS, &name);
-    let text = request.query("code", saves).send(&what)?;
+    let answer = actions::get(context, &name, saves).map_err(unable(&what))?;
+    let action = || answer.read().map_err(unable(&what));
     if saves {
-        let action: Action = read(&text, &what)?;
-        return save::run(&action.exec, &name, args.save_as.as_deref());
+        return save::run(&action()?.exec, &name, args.save_as.as_deref());
     }
     if args.url {
         show::ok(&format!("got action {}", name.path()))?;
-        return output::line(&url(context, &read(&text, &what)?));
+        return output::line(&url(context, &action()?));
     }
     if args.summary {
-        let action: Action = read(&text, &what)?;
+        let action = action()?;
         let name = entity::qualified(&action.namespace, &action.name);
         return show::summary("action", &name, &action.annotations, &action.parameters);
     }
     show::entity(
         &format!("action {}", name.path()),
-        &text,
+        answer.text(),
         args.field.as_deref(),
     )
 }

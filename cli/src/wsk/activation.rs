@@ -2,17 +2,20 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-use burst_client::{Activation, ActivationLogs, ActivationResult, ActivationSummary};
+use burst_client::{ActivationSummary, ListActivationsQuery};
 use serde_json::value::RawValue;
 
-use super::client_context::{ClientContext, read};
-use super::{fields, name, poll, show};
+use super::client_context::{ClientContext, parsed, unable};
+use super::{fields, lists, name, poll, show};
 use crate::args::wsk::activation::{
     ActivationArgs, ActivationGetArgs, ActivationLogsArgs, ActivationVerb, ActivationsArgs,
 };
 use crate::error::Error;
 use crate::output::{self, Printer};
 use crate::times;
+
+/// The operation as errors of lists name it.
+const LISTING: &str = "obtain the list of activations";
 
 /// Runs an `activation` command.
 pub fn run(verb: &ActivationVerb, context: &ClientContext) -> Result<(), Error> {
@@ -23,31 +26,27 @@ pub fn run(verb: &ActivationVerb, context: &ClientContext) -> Result<(), Error> 
         ActivationVerb::Result(args) => {
             let id = id(context, args)?;
             let what = format!("get result for activation '{id}'");
-            let request = one(context, &id).below("result");
-            show::json(request.read::<ActivationResult>(&what)?.result.get())
+            let answer = context.client().get_activation_result(&id);
+            show::json(parsed(answer, &what)?.result.get())
         }
         ActivationVerb::Poll(args) => poll::run(context, args),
     }
 }
 
-fn one<'a>(context: &'a ClientContext, id: &str) -> super::client_context::Request<'a> {
-    context.activations().below(id)
-}
-
 fn list(context: &ClientContext, args: &ActivationsArgs) -> Result<(), Error> {
-    let what = "obtain the list of activations";
-    let text = context
-        .activations()
-        .query_if("name", name::of_activations(args.name.as_deref())?)
-        .query("limit", args.limit)
-        .query("skip", args.skip)
-        .query_if("since", args.since)
-        .query_if("upto", args.upto)
-        .query("docs", args.full)
-        .send(what)?;
+    let time = |millis| UNIX_EPOCH + Duration::from_millis(millis);
+    let query = ListActivationsQuery {
+        limit: Some(args.limit),
+        skip: Some(args.skip),
+        name: name::of_activations(args.name.as_deref())?,
+        since: args.since.map(time),
+        upto: args.upto.map(time),
+        docs: Some(args.full),
+        ..ListActivationsQuery::default()
+    };
     if args.full {
+        let listed: Vec<Box<RawValue>> = lists::activations(context, &query, LISTING)?;
         output::line("activations")?;
-        let listed: Vec<Box<RawValue>> = read(&text, what)?;
         return listed.iter().try_for_each(|one| show::json(one.get()));
     }
     let head = row([
@@ -59,7 +58,7 @@ fn list(context: &ClientContext, args: &ActivationsArgs) -> Result<(), Error> {
         "Status",
         "Entity",
     ]);
-    let listed: Vec<ActivationSummary> = read(&text, what)?;
+    let listed: Vec<ActivationSummary> = lists::activations(context, &query, LISTING)?;
     let lines: Vec<String> = std::iter::once(head)
         .chain(listed.iter().map(line))
         .collect();
@@ -116,12 +115,11 @@ fn id(context: &ClientContext, args: &ActivationArgs) -> Result<String, Error> {
 }
 
 fn newest(context: &ClientContext) -> Result<String, Error> {
-    let what = "obtain the list of activations";
-    let listed: Vec<ActivationSummary> = context
-        .activations()
-        .query("limit", 1)
-        .query("skip", 0)
-        .read(what)?;
+    let query = ListActivationsQuery {
+        limit: Some(1),
+        ..ListActivationsQuery::default()
+    };
+    let listed: Vec<ActivationSummary> = lists::activations(context, &query, LISTING)?;
     let newest = listed.into_iter().next();
     newest
         .map(|activation| activation.activation_id)
@@ -140,11 +138,12 @@ fn get(context: &ClientContext, args: &ActivationGetArgs) -> Result<(), Error> {
         }
     };
     let what = format!("get activation '{id}'");
-    let text = one(context, &id).send(&what)?;
+    let answer = context.client().get_activation(&id);
+    let answer = answer.map_err(unable(&what))?;
     if !args.summary && !args.logs {
-        return show::entity(&format!("activation {id}"), &text, field);
+        return show::entity(&format!("activation {id}"), answer.text(), field);
     }
-    let record: Activation = read(&text, &what)?;
+    let record = answer.read().map_err(unable(&what))?;
     if !args.summary {
         return print_lines(&record.logs, true);
     }
@@ -161,8 +160,8 @@ fn get(context: &ClientContext, args: &ActivationGetArgs) -> Result<(), Error> {
 fn logs(context: &ClientContext, args: &ActivationLogsArgs) -> Result<(), Error> {
     let id = id(context, &args.activation)?;
     let what = format!("get logs for activation '{id}'");
-    let logs: ActivationLogs = one(context, &id).below("logs").read(&what)?;
-    print_lines(&logs.logs, args.strip)
+    let logs = parsed(context.client().get_activation_logs(&id), &what)?.logs;
+    print_lines(&logs, args.strip)
 }
 
 fn print_lines(lines: &[String], strip: bool) -> Result<(), Error> {

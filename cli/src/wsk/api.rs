@@ -3,12 +3,12 @@
 mod create;
 mod routes;
 
-use burst_client::reqwest::Method;
+use burst_client::{Answer, DeleteApiQuery, ListApisQuery};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::client_context::{ClientContext, Request, read};
+use super::client_context::{ClientContext, parsed, read, unable};
 use super::show;
 use crate::args::wsk::api::{ApiFormat, ApiGetArgs, ApiPathArgs, ApiVerb};
 use crate::error::Error;
@@ -25,20 +25,6 @@ pub fn run(verb: &ApiVerb, context: &ClientContext) -> Result<(), Error> {
         ApiVerb::List(args) => routes::list(context, args),
         ApiVerb::Delete(args) => delete(context, args),
     }
-}
-
-/// Makes a request to the gateway, which is a web action.
-fn gateway<'a>(context: &'a ClientContext, method: Method, call: &str) -> Request<'a> {
-    let call = format!("{call}.http");
-    let path = ["api", "v1", "web", "whisk.system", "apimgmt", &call];
-    // OpenWhisk's own gateway requires these to identify the caller; this platform ignores them.
-    context
-        .request(method, &path)
-        .query("accesstoken", context.auth())
-        .query(
-            "spaceguid",
-            context.auth().split(':').next().unwrap_or_default(),
-        )
 }
 
 /// An API, with its document as a parsed value: the type generated from openapi.yaml keeps it as text.
@@ -85,15 +71,16 @@ fn find(
     verb: Option<&str>,
     page: Option<(u32, u32)>,
 ) -> Result<Vec<Box<RawValue>>, Error> {
-    let verb = verb.map(lower).transpose()?;
     let (limit, skip) = page.unzip();
-    let request = gateway(context, Method::GET, "getApi")
-        .query_if("basepath", base)
-        .query_if("relpath", path)
-        .query_if("operation", verb)
-        .query_if("limit", limit)
-        .query_if("skip", skip);
-    let found: Apis = request.read("obtain the API list")?;
+    let query = ListApisQuery {
+        basepath: base.map(str::to_owned),
+        relpath: path.map(str::to_owned),
+        operation: verb.map(lower).transpose()?,
+        limit,
+        skip,
+    };
+    let answer = context.client().list_apis(&query).map(Answer::cast);
+    let found: Apis = parsed(answer, "obtain the API list")?;
     Ok(found.apis.into_iter().map(|listed| listed.value).collect())
 }
 
@@ -131,12 +118,13 @@ fn print(json: &str, format: ApiFormat, what: &str) -> Result<(), Error> {
 
 fn delete(context: &ClientContext, args: &ApiPathArgs) -> Result<(), Error> {
     let ApiPathArgs { base, path, verb } = args;
-    let request = gateway(context, Method::DELETE, "deleteApi")
-        .query("basepath", base)
-        .query_if("relpath", path.as_deref())
-        .query_if("operation", verb.as_deref().map(lower).transpose()?)
-        .query("force", true);
-    request.send("delete API")?;
+    let query = DeleteApiQuery {
+        basepath: Some(base.clone()),
+        relpath: path.clone(),
+        operation: verb.as_deref().map(lower).transpose()?,
+    };
+    let deleted = context.client().delete_api(&query);
+    deleted.map_err(unable("delete API"))?;
     show::ok(&match (path, verb) {
         (None, _) => format!("deleted API {base}"),
         (Some(path), None) => format!("deleted {path} from {base}"),

@@ -1,13 +1,14 @@
 //! Feeds: actions that fire a trigger, called when the trigger is created, read, changed or deleted.
 
-use burst_client::{Activation, ActivationResult, Error as ApiError, KeyValue};
+use burst_client::{
+    Activation, ActivationResult, Error as ApiError, InvokeQuery, Invoked, KeyValue,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::client_context::{ClientContext, read, unable};
-use super::fields;
-use super::invoke::{self, Outcome};
+use super::client_context::{ClientContext, unable};
 use super::name::Name;
+use super::{actions, fields};
 use crate::error::Error;
 use crate::inputs::{self, Params};
 
@@ -68,19 +69,24 @@ pub fn tell(
     ] {
         body.insert(key.into(), inputs::json(value)?);
     }
-    let query = [("blocking", true), ("result", false)];
-    match invoke::call(context, &name, &query, &body, &what)? {
-        Outcome::Succeeded(text) => Ok(text),
-        Outcome::Accepted(id) => Err(refused(&what, 202, format!("activation {id} goes on"))),
-        Outcome::Failed(reply) => {
-            let record: Activation = read(&reply.text, &what)?;
+    let query = InvokeQuery {
+        blocking: Some(true),
+        result: Some(false),
+    };
+    match actions::invoke(context, &name, &query, &body).map_err(unable(&what))? {
+        Invoked::Succeeded(answer) => Ok(answer.into_text()),
+        Invoked::Accepted(answer) => {
+            let id = answer.read().map_err(unable(&what))?.activation_id;
+            Err(refused(&what, 202, format!("activation {id} goes on")))
+        }
+        Invoked::Failed { status, answer } => {
+            let record: Activation = answer.cast().read().map_err(unable(&what))?;
             let ActivationResult {
                 status: end,
                 result,
                 ..
             } = record.response;
             let why = format!("{} (activation {})", why(result), record.activation_id);
-            let status = reply.status;
             if end == OWN_ERROR {
                 return Err(Error::FeedRefused { what, why, status });
             }

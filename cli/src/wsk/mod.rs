@@ -1,6 +1,7 @@
 //! The command line of OpenWhisk: its commands, and what they print.
 
 mod action;
+mod actions;
 mod activation;
 mod api;
 mod client_context;

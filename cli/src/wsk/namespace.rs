@@ -1,9 +1,8 @@
 //! `namespace`, and `list`.
 
-use burst_client::reqwest::Method;
-
-use super::client_context::ClientContext;
-use super::{lists, name, rule};
+use super::client_context::{ClientContext, parsed};
+use super::lists::{self, Collection};
+use super::{name, rule};
 use crate::args::wsk::{ListArgs, NamespaceVerb};
 use crate::error::Error;
 use crate::output;
@@ -12,8 +11,8 @@ use crate::output;
 pub fn run(verb: &NamespaceVerb, context: &ClientContext) -> Result<(), Error> {
     match verb {
         NamespaceVerb::List => {
-            let request = context.request(Method::GET, &["api", "v1", "namespaces"]);
-            let names: Vec<String> = request.read("obtain the list of available namespaces")?;
+            let names = context.client().list_own_namespaces();
+            let names = parsed(names, "obtain the list of available namespaces")?;
             output::line(
                 &["namespaces".to_owned()]
                     .into_iter()
@@ -31,7 +30,11 @@ pub fn get(context: &ClientContext, args: &ListArgs) -> Result<(), Error> {
     let (namespace, _) = name::within(args.namespace.as_deref(), &context.namespace)?;
     output::line(&format!("Entities in namespace: {namespace}"))?;
     let page = lists::all(&namespace, args.name_sort);
-    for collection in ["packages", "actions", "triggers"] {
+    for collection in [
+        Collection::Packages,
+        Collection::Actions,
+        Collection::Triggers,
+    ] {
         lists::run(context, collection, &page)?;
     }
     rule::print(context, &page)

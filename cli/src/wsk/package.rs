@@ -1,17 +1,16 @@
 //! `package`.
 
-use burst_client::reqwest::Method;
-use burst_client::{ActionPackage, PackageName, PackageRequest, RefreshedPackages};
+use burst_client::{DeletePackageQuery, PackageName, PackageRequest, PutPackageQuery};
 
-use super::client_context::{ClientContext, read};
+use super::client_context::{ClientContext, parsed, unable};
+use super::entity::{self, Placed};
+use super::lists::{self, Collection};
 use super::name::{self, Name};
-use super::{entity, fields, lists, show};
+use super::{fields, show};
 use crate::args::wsk::package::{BindArgs, PackageArgs, PackageDeleteArgs, PackageVerb};
 use crate::args::wsk::{EntityGetArgs, package::RefreshArgs};
 use crate::error::Error;
 use crate::{inputs, output};
-
-const COLLECTION: &str = "packages";
 
 /// Runs a `package` command.
 pub fn run(verb: &PackageVerb, context: &ClientContext) -> Result<(), Error> {
@@ -20,7 +19,7 @@ pub fn run(verb: &PackageVerb, context: &ClientContext) -> Result<(), Error> {
         PackageVerb::Update(args) => put(context, args, true),
         PackageVerb::Bind(args) => bind(context, args),
         PackageVerb::Get(args) => get(context, args),
-        PackageVerb::List(args) => lists::run(context, COLLECTION, args),
+        PackageVerb::List(args) => lists::run(context, Collection::Packages, args),
         PackageVerb::Delete(args) => delete(context, args),
         PackageVerb::Refresh(args) => refresh(context, args),
     }
@@ -36,8 +35,24 @@ fn put(context: &ClientContext, args: &PackageArgs, overwrite: bool) -> Result<(
         ..PackageRequest::default()
     };
     let what = format!("{verb} package '{}'", args.name);
-    entity::put(context, COLLECTION, &name, overwrite, request, &what)?;
+    send(context, &name, overwrite, request, &what)?;
     show::ok(&format!("{verb}d package {}", name.name))
+}
+
+fn send(
+    context: &ClientContext,
+    name: &Name,
+    overwrite: bool,
+    request: PackageRequest,
+    what: &str,
+) -> Result<(), Error> {
+    let overwrite = Some(overwrite);
+    let made = context.of(name).put_package(
+        &name.name,
+        &PutPackageQuery { overwrite },
+        &Placed::new(name, request),
+    );
+    made.map(drop).map_err(unable(what))
 }
 
 fn bind(context: &ClientContext, args: &BindArgs) -> Result<(), Error> {
@@ -54,20 +69,20 @@ fn bind(context: &ClientContext, args: &BindArgs) -> Result<(), Error> {
         ..PackageRequest::default()
     };
     let what = format!("create binding '{}'", args.name);
-    entity::put(context, COLLECTION, &name, false, request, &what)?;
+    send(context, &name, false, request, &what)?;
     show::ok(&format!("created binding {}", name.name))
 }
 
 fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("get package '{}'", args.name);
-    let request = context.entity(Method::GET, COLLECTION, &name);
-    let text = request.send(&what)?;
+    let answer = context.of(&name).get_package(&name.name);
+    let answer = answer.map_err(unable(&what))?;
     if !args.summary {
         let what = format!("package {}", name.name);
-        return show::entity(&what, &text, args.field.as_deref());
+        return show::entity(&what, answer.text(), args.field.as_deref());
     }
-    let package: ActionPackage = read(&text, &what)?;
+    let package = answer.read().map_err(unable(&what))?;
     let qualified = entity::qualified(&package.namespace, &package.name);
     show::summary(
         "package",
@@ -86,17 +101,20 @@ fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
 
 fn delete(context: &ClientContext, args: &PackageDeleteArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &context.namespace)?;
-    let request = context.entity(Method::DELETE, COLLECTION, &name);
-    let request = request.query_if("force", args.force.then_some(true));
-    request.send(&format!("delete package '{}'", args.name))?;
+    let what = format!("delete package '{}'", args.name);
+    let query = DeletePackageQuery {
+        force: args.force.then_some(true),
+    };
+    let deleted = context.of(&name).delete_package(&name.name, &query);
+    deleted.map_err(unable(&what))?;
     show::ok(&format!("deleted package {}", name.name))
 }
 
 fn refresh(context: &ClientContext, args: &RefreshArgs) -> Result<(), Error> {
     let (namespace, _) = name::within(args.namespace.as_deref(), &context.namespace)?;
     let what = format!("refresh package list for namespace '{namespace}'");
-    let request = context.collection(Method::POST, &namespace, COLLECTION);
-    let refreshed: RefreshedPackages = request.below("refresh").read(&what)?;
+    let client = context.client().in_namespace(&namespace);
+    let refreshed = parsed(client.refresh_packages(), &what)?;
     show::ok(&format!("{namespace} refreshed successfully"))?;
     for (what, names) in [
         ("created", &refreshed.added),

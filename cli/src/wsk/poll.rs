@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use burst_client::Activation;
+use burst_client::{Activation, ListActivationsQuery};
 
 use super::client_context::ClientContext;
-use super::{name, show};
+use super::{lists, name, show};
 use crate::args::wsk::activation::PollArgs;
 use crate::error::Error;
 use crate::inputs;
@@ -31,14 +31,15 @@ pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
     let mut seen = HashSet::new();
     loop {
         let asked = since_epoch();
-        let mut ended: Vec<Activation> = context
-            .activations()
-            .query_if("name", name.as_deref())
-            .query("since", since.as_millis())
-            .query("docs", true)
-            .query("limit", 0)
-            .query("skip", 0)
-            .read("poll for activations")?;
+        let query = ListActivationsQuery {
+            limit: Some(0),
+            name: name.clone(),
+            since: Some(UNIX_EPOCH + since),
+            docs: Some(true),
+            ..ListActivationsQuery::default()
+        };
+        let mut ended: Vec<Activation> =
+            lists::activations(context, &query, "poll for activations")?;
         // They come newest first.
         ended.reverse();
         let mut printer = Printer::new();

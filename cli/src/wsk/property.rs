@@ -1,9 +1,6 @@
 //! `wsk property`, and the file that it keeps.
 
-use burst_client::Info;
-use burst_client::reqwest::Method;
-
-use super::client_context::ClientContext;
+use super::client_context::{ClientContext, parsed};
 use super::found::{
     API_HOST, AUTH, CA_CERT, CERT, Found, KEY, NAMESPACE, ONLY_VERSION, VERSION, properties_file,
 };
@@ -180,11 +177,8 @@ fn get(args: &PropertyGetArgs, global: &WskGlobal) -> Result<(), Error> {
     }
     let mut problem = None;
     if build || number {
-        let asked = ClientContext::of_wsk(global).and_then(|context| {
-            context
-                .request(Method::GET, &["api", "v1"])
-                .read::<Info>("get API build")
-        });
+        let asked = ClientContext::of_wsk(global)
+            .and_then(|context| parsed(context.client().get_api_info(), "get API build"));
         let (built, no) = match asked {
             Ok(info) => (info.build, info.buildno),
             Err(error) => {

@@ -1,19 +1,16 @@
 //! `rule`.
 
-use burst_client::reqwest::Method;
-use burst_client::{Rule, RuleRequest, RuleStatus, RuleStatusRequest};
+use burst_client::{PutRuleQuery, RuleRequest, RuleStatus, RuleStatusRequest};
 
-use super::client_context::{ClientContext, read};
-use super::lists::{self, Entity};
+use super::client_context::{ClientContext, parsed, unable};
+use super::entity::{self, Placed};
+use super::lists::{self, Collection, Entity};
 use super::name::Name;
-use super::{entity, fields, show};
+use super::{fields, show};
 use crate::args::wsk::rule::{RuleArgs, RuleDeleteArgs, RuleVerb};
 use crate::args::wsk::{EntitiesArgs, EntityArgs, EntityGetArgs};
 use crate::error::Error;
 use crate::{inputs, output};
-
-/// The collection's name on the wire.
-pub const COLLECTION: &str = "rules";
 
 /// Runs a `rule` command.
 pub fn run(verb: &RuleVerb, context: &ClientContext) -> Result<(), Error> {
@@ -44,16 +41,20 @@ fn put(context: &ClientContext, args: &RuleArgs, overwrite: bool) -> Result<(), 
         ..RuleRequest::default()
     };
     let what = format!("{verb} rule '{}'", args.name);
-    entity::put(context, COLLECTION, &name, overwrite, request, &what)?;
+    let overwrite = Some(overwrite);
+    let made = context.of(&name).put_rule(
+        &name.name,
+        &PutRuleQuery { overwrite },
+        &Placed::new(&name, request),
+    );
+    made.map_err(unable(&what))?;
     show::ok(&format!("{verb}d rule {}", name.name))
 }
 
 fn set(context: &ClientContext, name: &Name, status: RuleStatus, what: &str) -> Result<(), Error> {
-    let request = context.entity(Method::POST, COLLECTION, name);
-    request
-        .body(&RuleStatusRequest { status })?
-        .send(what)
-        .map(drop)
+    let request = RuleStatusRequest { status };
+    let set = context.of(name).set_rule_status(&name.name, &request);
+    set.map_err(unable(what))
 }
 
 fn turn(
@@ -70,20 +71,21 @@ fn turn(
 
 fn status(context: &ClientContext, name: &Name) -> Result<RuleStatus, Error> {
     let what = format!("get status of rule '{}'", name.name);
-    let request = context.entity(Method::GET, COLLECTION, name);
-    Ok(request.read::<Rule>(&what)?.status)
+    Ok(parsed(context.of(name).get_rule(&name.name), &what)?.status)
 }
 
 fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("get rule '{}'", args.name);
-    let text = context.entity(Method::GET, COLLECTION, &name).send(&what)?;
+    let answer = context.of(&name).get_rule(&name.name);
+    let answer = answer.map_err(unable(&what))?;
     if args.summary {
-        let rule: Rule = read(&text, &what)?;
+        let rule = answer.read().map_err(unable(&what))?;
         let (name, status) = (entity::qualified(&rule.namespace, &rule.name), rule.status);
         return output::line(&format!("rule {name}\n   (status: {status})"));
     }
-    show::entity(&format!("rule {}", name.name), &text, args.field.as_deref())
+    let what = format!("rule {}", name.name);
+    show::entity(&what, answer.text(), args.field.as_deref())
 }
 
 fn delete(context: &ClientContext, args: &RuleDeleteArgs) -> Result<(), Error> {
@@ -92,17 +94,16 @@ fn delete(context: &ClientContext, args: &RuleDeleteArgs) -> Result<(), Error> {
     if args.disable {
         set(context, &name, RuleStatus::Inactive, &what)?;
     }
-    context
-        .entity(Method::DELETE, COLLECTION, &name)
-        .send(&what)?;
+    let deleted = context.of(&name).delete_rule(&name.name);
+    deleted.map_err(unable(&what))?;
     show::ok(&format!("deleted rule {}", name.name))
 }
 
 /// Prints a page of rules. Lists do not contain the rules' status, so each rule is requested for
 /// it.
 pub fn print(context: &ClientContext, args: &EntitiesArgs) -> Result<(), Error> {
-    let mut lines = vec![COLLECTION.to_owned()];
-    for rule in lists::page(context, COLLECTION, args)? {
+    let mut lines = vec![Collection::Rules.to_string()];
+    for rule in lists::page(context, Collection::Rules, args)? {
         let Entity {
             namespace, name, ..
         } = rule;

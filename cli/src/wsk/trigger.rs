@@ -1,19 +1,18 @@
 //! `trigger`.
 
-use burst_client::reqwest::Method;
-use burst_client::{AcceptedActivation, Trigger, TriggerRequest};
+use burst_client::{PutTriggerQuery, TriggerRequest};
 
-use super::client_context::{ClientContext, read};
+use super::client_context::{ClientContext, found, parsed, unable};
+use super::entity::{self, Placed};
 use super::feed::{self, Event};
+use super::lists::{self, Collection};
 use super::name::Name;
-use super::{entity, fields, invoke, lists, show};
+use super::{fields, invoke, show};
 use crate::args::wsk::trigger::{FireArgs, TriggerArgs, TriggerVerb};
 use crate::args::wsk::{EntityArgs, EntityGetArgs};
 use crate::error::Error;
 use crate::inputs::Params;
 use crate::output;
-
-const COLLECTION: &str = "triggers";
 
 /// Runs a `trigger` command.
 pub fn run(verb: &TriggerVerb, context: &ClientContext) -> Result<(), Error> {
@@ -22,7 +21,7 @@ pub fn run(verb: &TriggerVerb, context: &ClientContext) -> Result<(), Error> {
         TriggerVerb::Update(args) => update(context, args),
         TriggerVerb::Fire(args) => fire(context, args),
         TriggerVerb::Get(args) => get(context, args),
-        TriggerVerb::List(args) => lists::run(context, COLLECTION, args),
+        TriggerVerb::List(args) => lists::run(context, Collection::Triggers, args),
         TriggerVerb::Delete(args) => delete(context, args),
     }
 }
@@ -69,17 +68,15 @@ fn create(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
         annotations: Some(annotations).filter(|list| !list.is_empty()),
         ..TriggerRequest::default()
     };
-    entity::put(context, COLLECTION, &name, false, request, &what)?;
+    put(context, &name, false, request, &what)?;
     if let Some(feed_name) = &feed_name {
         let told = feed::tell(context, &feed_name.qualified(), Event::Create, &name, &feed);
         match told {
             Ok(activation) => invoke::succeeded(feed_name, &activation, false)?,
             // Do not leave behind a trigger that nothing will ever fire.
             Err(problem) => {
-                let removed = context
-                    .entity(Method::DELETE, COLLECTION, &name)
-                    .send(&what);
-                if let Err(cause) = removed {
+                let removed = context.of(&name).delete_trigger(&name.name);
+                if let Err(cause) = removed.map_err(unable(&what)) {
                     output::note(&format!("trigger {} is left behind: {cause}", name.name));
                 }
                 return Err(problem);
@@ -87,6 +84,22 @@ fn create(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
         }
     }
     show::ok(&format!("created trigger {}", name.name))
+}
+
+fn put(
+    context: &ClientContext,
+    name: &Name,
+    overwrite: bool,
+    request: TriggerRequest,
+    what: &str,
+) -> Result<(), Error> {
+    let overwrite = Some(overwrite);
+    let made = context.of(name).put_trigger(
+        &name.name,
+        &PutTriggerQuery { overwrite },
+        &Placed::new(name, request),
+    );
+    made.map(drop).map_err(unable(what))
 }
 
 fn update(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
@@ -97,8 +110,7 @@ fn update(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
             "a trigger keeps its feed: delete the trigger and create it with another one".into(),
         ));
     }
-    let request = context.entity(Method::GET, COLLECTION, &name);
-    let existing: Option<Trigger> = request.find(&what)?;
+    let existing = found(context.of(&name).get_trigger(&name.name), &what)?;
     let feed_name = existing.as_ref().and_then(|it| feed::of(&it.annotations));
     let Parameters { trigger, feed } = parameters(args, feed_name.is_some())?;
     let given = fields::annotations(&args.annotations)?;
@@ -115,7 +127,7 @@ fn update(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
         annotations,
         ..TriggerRequest::default()
     };
-    entity::put(context, COLLECTION, &name, true, request, &what)?;
+    put(context, &name, true, request, &what)?;
     if let Some(feed_name) = &feed_name {
         show::json(&feed::tell(
             context,
@@ -137,17 +149,15 @@ fn fire(context: &ClientContext, args: &FireArgs) -> Result<(), Error> {
             .map_err(|cause| Error::Usage(format!("the payload is no JSON object: {cause}")))?,
     };
     body.extend(fields::params(&args.params)?);
-    let request = context
-        .entity(Method::POST, COLLECTION, &name)
-        .body(&body)?;
-    let text = request.send(&what)?;
-    if text.trim().is_empty() {
+    let fired = context.of(&name).fire(&name.name, &body);
+    let fired = fired.map_err(unable(&what))?;
+    let Some(fired) = fired else {
         return output::line(&format!(
             "trigger {} did not fire as it is not associated with an active rule",
             name.qualified()
         ));
-    }
-    let fired: AcceptedActivation = read(&text, &what)?;
+    };
+    let fired = fired.read().map_err(unable(&what))?;
     show::ok(&format!(
         "triggered {} with id {}",
         name.qualified(),
@@ -158,15 +168,12 @@ fn fire(context: &ClientContext, args: &FireArgs) -> Result<(), Error> {
 fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("get trigger '{}'", args.name);
-    let text = context.entity(Method::GET, COLLECTION, &name).send(&what)?;
-    let existing: Trigger = read(&text, &what)?;
+    let answer = context.of(&name).get_trigger(&name.name);
+    let answer = answer.map_err(unable(&what))?;
+    let existing = answer.read().map_err(unable(&what))?;
     if args.summary {
-        let Trigger {
-            annotations,
-            parameters,
-            ..
-        } = &existing;
         let name = entity::qualified(&existing.namespace, &existing.name);
+        let (annotations, parameters) = (&existing.annotations, &existing.parameters);
         return show::summary("trigger", &name, annotations, parameters);
     }
     let feed = feed::of(&existing.annotations).filter(|_| args.field.is_none());
@@ -177,7 +184,7 @@ fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
     }
     show::entity(
         &format!("trigger {}", name.name),
-        &text,
+        answer.text(),
         args.field.as_deref(),
     )
 }
@@ -192,14 +199,13 @@ fn told(context: &ClientContext, feed: &str, event: Event, trigger: &Name) -> Op
 fn delete(context: &ClientContext, args: &EntityArgs) -> Result<(), Error> {
     let name = Name::parse_plain(&args.name, &context.namespace)?;
     let what = format!("delete trigger '{}'", args.name);
-    let existing: Trigger = context.entity(Method::GET, COLLECTION, &name).read(&what)?;
+    let existing = parsed(context.of(&name).get_trigger(&name.name), &what)?;
     if let Some(feed) = feed::of(&existing.annotations)
         && let Some(told) = told(context, &feed, Event::Delete, &name)
     {
         show::json(&told)?;
     }
-    context
-        .entity(Method::DELETE, COLLECTION, &name)
-        .send(&what)?;
+    let deleted = context.of(&name).delete_trigger(&name.name);
+    deleted.map_err(unable(&what))?;
     show::ok(&format!("deleted trigger {}", name.name))
 }

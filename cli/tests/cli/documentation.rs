@@ -134,6 +134,26 @@ fn links_lead_somewhere() {
     }
 }
 
+/// mdBook turns links to pages into links to their HTML, which pages outside the book do not have.
+#[test]
+fn pages_of_the_book_link_only_to_pages_of_the_book() {
+    let docs = repository().join("docs").canonicalize().unwrap();
+    for page in pages() {
+        let directory = page.path.parent().unwrap().canonicalize().unwrap();
+        if !directory.starts_with(&docs) {
+            continue;
+        }
+        for link in page
+            .links()
+            .into_iter()
+            .filter(|link| link.ends_with(".md"))
+        {
+            let target = directory.join(link).canonicalize().unwrap();
+            assert!(target.starts_with(&docs), "{}: {link}", page.name());
+        }
+    }
+}
+
 #[test]
 fn the_book_has_every_page() {
     let docs = repository().join("docs");

@@ -1,17 +1,18 @@
 //! How a client handles answers.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
 use burst_client::{
-    Client, Error, FlareRequest, FlareState, ListActivationsQuery, ListFlaresQuery, RuleStatus,
-    RuleStatusRequest, Waited,
+    AnswerError, Client, Error, FlareRequest, FlareState, InvokeQuery, Invoked,
+    ListActivationsQuery, ListFlaresQuery, RequestError, RuleStatus, RuleStatusRequest, Waited,
 };
 use serde_json::json;
 
-use crate::platform::{Platform, read};
+use crate::platform::{Platform, answer, read};
 
 const RESULT: &str = r#"{"flareId":"f","state":"failed","error":{"kind":"error","message":"no"},
     "outputs":[{"worker":0,"output":12345678901234567890123},{"worker":1}],"mood":"good"}"#;
@@ -35,6 +36,28 @@ fn a_call_is_what_the_description_says() {
         asked.contains("authorization: Basic bWU6a2V5\r\n"),
         "{asked}"
     );
+}
+
+#[test]
+fn a_client_may_be_in_another_namespace() {
+    let platform = Platform::sending(&[answer("200 OK", "{}"), answer("200 OK", "{}")]);
+    let client = platform.client();
+    let other = client.in_namespace("guest");
+    let query = InvokeQuery {
+        blocking: Some(true),
+        ..InvokeQuery::default()
+    };
+    other
+        .invoke_of_package("tools", "hello", &query, &json!({}))
+        .unwrap();
+    client.get_trigger("t").unwrap();
+    let asked = platform.all_asked();
+    for (asked, line) in asked.iter().zip([
+        "POST /api/v1/namespaces/guest/actions/tools/hello?blocking=true ",
+        "GET /api/v1/namespaces/_/triggers/t ",
+    ]) {
+        assert!(asked.starts_with(line), "{asked}");
+    }
 }
 
 #[test]
@@ -155,7 +178,8 @@ fn an_answer_that_breaks_off_is_told_from_a_wrong_one() {
         .unwrap()
         .read()
         .unwrap_err();
-    assert!(matches!(error, Error::BadAnswer(_)), "{error:?}");
+    let wrong = matches!(error, Error::BadAnswer(AnswerError::NotAsPromised(_)));
+    assert!(wrong, "{error:?}");
 }
 
 #[test]
@@ -165,9 +189,15 @@ fn a_platform_that_does_not_answer_is_not_waited_for() {
     let timeout = Duration::from_millis(50);
     let client = Client::builder(&address, "me:key").timeout(timeout);
     let error = client.build().unwrap().get_flare("f").unwrap_err();
-    let host = format!("http://{address}");
-    assert_eq!(error, Error::NoAnswer { host, timeout });
     assert!(error.is_transient());
+    let Error::NoAnswer {
+        host,
+        timeout: after,
+    } = error
+    else {
+        panic!("{error:?}");
+    };
+    assert_eq!((host, after), (format!("http://{address}"), timeout));
 }
 
 #[test]
@@ -199,14 +229,46 @@ fn an_answer_may_take_long_while_it_comes() {
 }
 
 #[test]
+fn an_action_that_fails_is_told_from_a_platform_that_does() {
+    let invoke = |status, body| {
+        let platform = Platform::answering(status, body);
+        let client = platform.client();
+        client.invoke("hello", &InvokeQuery::default(), &json!({}))
+    };
+    let outcome = invoke("200 OK", "[1.50]").unwrap();
+    let Invoked::Succeeded(answer) = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(answer.text(), "[1.50]");
+    let outcome = invoke("502 Bad Gateway", r#"{"error":"its own"}"#).unwrap();
+    let Invoked::Failed { status, answer } = outcome else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!((status, answer.text()), (502, r#"{"error":"its own"}"#));
+    let failure = answer.cast::<BTreeMap<String, String>>().read().unwrap();
+    assert_eq!(failure["error"], "its own");
+    for (status, body) in [
+        ("502 Bad Gateway", "<html>"),
+        ("500 Internal Server Error", r#"{"error":"no","code":"t1"}"#),
+        ("404 Not Found", r#"{"error":"no","code":"t1"}"#),
+    ] {
+        let refused = invoke(status, body).unwrap_err();
+        assert!(matches!(refused, Error::Refused { .. }), "{refused:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_sent_is_not() {
     let client = Client::new("127.0.0.1:1", "me:key").unwrap();
     for name in ["", ".", ".."] {
         let error = client.get_definition(name).unwrap_err();
-        assert!(matches!(error, Error::BadRequest(_)), "{error:?}");
+        let Error::BadRequest(RequestError::NotAName(odd)) = &error else {
+            panic!("{error:?}");
+        };
+        assert_eq!(odd, name);
     }
     let error = Client::new("127.0.0.1:1", "me").unwrap_err();
-    assert_eq!(error, Error::BadCredentials);
+    assert!(matches!(error, Error::BadCredentials), "{error:?}");
     let error = Client::new("http://me:key@h", "me:key").unwrap_err();
     assert!(matches!(error, Error::BadAddress { .. }), "{error:?}");
 }

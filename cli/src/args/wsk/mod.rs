@@ -22,7 +22,7 @@ pub use trigger::TriggerVerb;
 
 /// `burst` under the name that scripts for OpenWhisk call.
 #[derive(Debug, Parser)]
-#[command(name = "wsk", version, arg_required_else_help = true, after_help = NOTES)]
+#[command(name = "wsk", version, arg_required_else_help = true, max_term_width = 80, after_help = NOTES)]
 pub struct Wsk {
     /// Flags every command takes.
     #[command(flatten)]

@@ -4,18 +4,17 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use burst_client::Action;
-use burst_client::reqwest::Method;
+use burst_client::{Answer, CreateApiQuery, WebExtension};
 use serde_json::{Map, Value, json};
 
 use super::routes::{self, Route};
-use super::{Api, gateway, joined, lower};
+use super::{Api, joined, lower};
 use crate::args::wsk::api::{ApiCreateArgs, ResponseType};
 use crate::error::Error;
 use crate::output;
-use crate::wsk::client_context::{ACTIONS, ClientContext};
+use crate::wsk::client_context::{ClientContext, parsed};
 use crate::wsk::name::{Name, OWN};
-use crate::wsk::{fields, show};
+use crate::wsk::{actions, fields, show};
 
 /// Creates an API as the command line or a file describes it.
 pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
@@ -28,9 +27,12 @@ pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
         }
         None => of_action(context, args, what)?,
     };
-    let request = gateway(context, Method::POST, "createApi");
-    let request = request.query("responsetype", extension(args.response_type));
-    let made: Api = request.body(&json!({"apidoc": document}))?.read(what)?;
+    let query = CreateApiQuery {
+        responsetype: Some(extension(args.response_type)),
+    };
+    let request = json!({"apidoc": document});
+    let made = context.client().create_api(&query, &request);
+    let made: Api = parsed(made.map(Answer::cast), what)?;
     if let Some((relative, said)) = said {
         show::ok(&said)?;
         return output::line(&joined(&made.url, &relative));
@@ -105,8 +107,7 @@ fn of_action(
     }
     let verb = lower(verb)?;
     let name = Name::parse(action_name, &context.namespace)?;
-    let request = context.entity(Method::GET, ACTIONS, &name);
-    let target: Action = request.query("code", false).read(what)?;
+    let target = parsed(actions::get(context, &name, false), what)?;
     if !fields::is_true(&target.annotations, "web-export") {
         return Err(Error::Usage(format!(
             "action {} is no web action: `action update {} --web true` makes it one",
@@ -167,12 +168,12 @@ fn path_parameters(path: &str) -> Vec<Value> {
         .collect()
 }
 
-fn extension(kind: ResponseType) -> &'static str {
+fn extension(kind: ResponseType) -> WebExtension {
     match kind {
-        ResponseType::Http => "http",
-        ResponseType::Json => "json",
-        ResponseType::Text => "text",
-        ResponseType::Svg => "svg",
-        ResponseType::Html => "html",
+        ResponseType::Http => WebExtension::Http,
+        ResponseType::Json => WebExtension::Json,
+        ResponseType::Text => WebExtension::Text,
+        ResponseType::Svg => WebExtension::Svg,
+        ResponseType::Html => WebExtension::Html,
     }
 }
