@@ -41,7 +41,7 @@ pub(crate) struct CallHistory {
     /// The latest calls, at the index of their number modulo [`RECENT`]. Written under the lock.
     recent: [Recent; RECENT],
     /// How many calls each member in this pack has made.
-    made: OnceLock<Box<[Made]>>,
+    made: OnceLock<Box<[CallCount]>>,
 }
 
 /// A call that a worker has made. Others that make the same call see from it, without the lock, that the calls
@@ -58,7 +58,7 @@ struct Recent {
 /// of its own.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Made(AtomicU64);
+struct CallCount(AtomicU64);
 
 /// A worker that makes a call.
 #[derive(Debug, Clone, Copy)]
@@ -189,7 +189,7 @@ impl CallHistory {
     pub(crate) fn pass(&self, number: u64, caller: Caller) {
         let made = self
             .made
-            .get_or_init(|| (0..caller.members).map(|_| Made::default()).collect());
+            .get_or_init(|| (0..caller.members).map(|_| CallCount::default()).collect());
         if let Some(mine) = made.get(caller.index) {
             mine.0.store(number + 1, Ordering::Relaxed);
         }
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_calls_something_else_learns_who_called_what() {
+    fn a_mismatch_names_both_calls_and_the_other_worker() {
         let history = CallHistory::default();
         history.enter(0, broadcast(1), by(4, 3)).unwrap();
         history.enter(0, broadcast(1), by(5, 3)).unwrap();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_have_called_is_forgotten_and_who_runs_ahead_is_not() {
+    fn only_calls_that_all_workers_made_are_forgotten() {
         let history = CallHistory::default();
         for number in 0..1000 {
             history.enter(number, broadcast(0), by(0, 2)).unwrap();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_many_at_once_are_all_counted() {
+    fn concurrent_calls_are_all_counted() {
         const WORKERS: u32 = 4;
         let history = CallHistory::default();
         std::thread::scope(|scope| {
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_called_lately_is_compared_by_type_and_root_too() {
+    fn recent_calls_are_compared_by_type_and_root_too() {
         for number in [0, 1, RECENT as u64, 3 * RECENT as u64 + 1] {
             let history = CallHistory::default();
             for before in 0..=number {
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn other_packs_calls_are_compared_whoever_is_first() {
+    fn calls_of_other_packs_are_compared_in_either_order() {
         let histories = CallHistories::default();
         let history = histories.of(7);
         history.enter(0, broadcast(0), by(0, 1)).unwrap();
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_messages_prove_leave_nothing_behind() {
+    fn calls_that_messages_confirm_are_forgotten() {
         let history = CallHistory::default();
         let last = 1_000_000;
         for number in 0..last {
@@ -470,12 +470,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_call_is_small() {
+    fn an_entry_is_small() {
         assert!(size_of::<Option<Entry>>() <= 24);
     }
 
     #[test]
-    fn groups_that_are_gone_are_forgotten() {
+    fn histories_of_dropped_groups_are_removed() {
         let histories = CallHistories::default();
         for context in 1..10_000 {
             histories.of(context);

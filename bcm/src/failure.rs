@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn has_the_shape_the_contract_gives() {
+    fn its_json_has_the_fields_of_the_contract() {
         let failure = Failure::new(FailureKind::OutOfMemory, "killed").of_worker(3, PackId(0));
         let json = serde_json::to_value(&failure).unwrap();
         assert_eq!(
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_twice() {
+    fn a_message_that_repeats_the_kind_is_shown_once() {
         let cancelled = |message: &str| Failure::new(FailureKind::Cancelled, message).to_string();
         assert_eq!(
             cancelled("the flare was cancelled"),

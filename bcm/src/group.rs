@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_of_a_pack_may_lie_apart() {
+    fn members_of_a_pack_need_not_be_adjacent() {
         let topology = Topology::new(&[2, 2]).unwrap();
         let group = Group::world(&topology, 2).subgroup(5, &[3, 0, 1, 2].map(Rank), &topology);
         let runs: Vec<(u32, usize)> = (group.runs().iter())

@@ -114,7 +114,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_operation_is_tried() {
+    fn every_operation_is_tested() {
         for operation in crate::Operation::all() {
             let tried = OPERATIONS.iter().any(|(name, _)| *name == operation.name());
             assert!(tried, "{operation}");
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_operation_tells_a_worker_of_the_flares_end_is_noted_and_for_no_other_worker() {
+    fn an_operation_ended_by_the_flares_failure_is_noted_for_its_worker_alone() {
         for (name, operation) in OPERATIONS {
             for group in [false, true] {
                 let pack = packs(name, &[2]).remove(0);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_request_says_is_noted_when_it_is_asked() {
+    fn a_requests_error_is_noted_once_it_is_returned() {
         type Asked = fn(RecvRequest<u8>) -> Result<(), Error>;
         let asked: [Asked; 3] = [
             |it| it.wait().map(drop),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workers_own_mistake_is_no_interruption() {
+    fn a_workers_own_mistake_is_not_an_interruption() {
         let pack = packs("mistaken", &[1]).remove(0);
         let worker = pack.communicators().remove(0);
         assert!(worker.send(1, 9).is_err());

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_does_what_its_name_says() {
+    fn each_reducer_combines_elements() {
         let combined = |reducer, a: f64, b: f64| {
             let mut into = [a];
             f64::combine(reducer, &mut into, &[b]);

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_what_makes_no_sense() {
+    fn invalid_topologies_are_refused() {
         assert!(Topology::new(&[]).is_err());
         assert!(Topology::new(&[2, 0]).is_err());
         assert!(Topology::new(&[u32::MAX]).is_err());

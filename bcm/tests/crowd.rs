@@ -68,7 +68,7 @@ fn memory() -> usize {
 }
 
 #[test]
-fn a_pack_takes_little_however_many_others_there_are() {
+fn a_pack_takes_few_resources_among_many_others() {
     let mut processes: Vec<_> = (0..PACKS)
         .map(|pack| TestProcess::start("pack_in_a_process", pack))
         .collect();

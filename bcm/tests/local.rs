@@ -133,7 +133,7 @@ fn overdue(told: impl Fn(&Communicator) + Sync) -> Vec<Result<u8, Error>> {
 }
 
 #[test]
-fn at_the_deadline_who_waited_says_for_whom_and_who_did_not_says_so() {
+fn at_the_deadline_only_workers_that_waited_name_a_peer() {
     let nobody = |_: &Communicator| {};
     let others = |worker: &Communicator| worker.abort(Failure::overdue());
     for results in [overdue(nobody), overdue(others)] {
@@ -152,7 +152,7 @@ fn at_the_deadline_who_waited_says_for_whom_and_who_did_not_says_so() {
 }
 
 #[test]
-fn past_the_deadline_a_peer_that_met_it_first_is_not_the_reason() {
+fn a_peer_that_met_the_deadline_first_is_not_blamed() {
     let passed = std::time::SystemTime::now() - Duration::from_secs(1);
     let configure = |config: &mut PackConfig| config.deadline = Some(passed);
     for met in [
@@ -215,7 +215,7 @@ fn told(calls: [Call; 2]) -> Vec<String> {
 }
 
 #[test]
-fn workers_that_would_wait_for_each_other_in_different_collectives_are_told_at_once() {
+fn different_collectives_that_would_deadlock_fail_immediately() {
     let cases: [([Call; 2], [&str; 2]); 6] = [
         (
             [
@@ -268,7 +268,7 @@ fn workers_that_would_wait_for_each_other_in_different_collectives_are_told_at_o
 }
 
 #[test]
-fn workers_that_exchange_different_types_are_told_at_once() {
+fn exchanges_of_different_types_fail_immediately() {
     let cases: [[Call; 2]; 2] = [
         // Only the root would wait, for vectors of another type than it receives.
         [
@@ -288,7 +288,7 @@ fn workers_that_exchange_different_types_are_told_at_once() {
 }
 
 #[test]
-fn arguments_that_make_no_sense_are_refused() {
+fn invalid_arguments_are_refused() {
     let results = testing::run(&[2], &none(), |worker| {
         let refused = |result: Result<(), Error>| {
             assert!(

@@ -59,12 +59,12 @@ fn configure(config: &mut PackConfig) {
 
 #[test]
 fn memory_stays_under_the_bound() {
-    what_nobody_receives_is_held_up();
+    senders_without_receivers_are_held_up();
     all_to_all_needs_its_values_and_the_bound();
 }
 
 /// Eight workers send 16 MB each to workers that do not receive yet.
-fn what_nobody_receives_is_held_up() {
+fn senders_without_receivers_are_held_up() {
     let half = WORKERS / 2;
     let piece = EACH / 8;
     let packs = testing::packs(&[half, half], &BackendConfig::new("direct"), configure).unwrap();

@@ -134,7 +134,7 @@ fn combine_packs<E: Number>(
         if into.len() == from.len() {
             E::combine(reducer, &mut into, &from);
         } else {
-            // An empty vector differs from the next one, too, so the root notices as well.
+            // Emptied, so it also mismatches the next vector and the root notices.
             into.clear();
             differ.set(true);
         }

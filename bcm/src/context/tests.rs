@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn every_split_of_every_worker_has_an_id_and_four_for_its_relatives(
+    fn every_split_of_every_worker_has_five_ids_of_its_own(
         workers in 1u32..5000,
         one in (any::<u32>(), any::<u64>()),
         other in (any::<u32>(), any::<u64>()),
@@ -133,7 +133,7 @@ proptest! {
 }
 
 #[test]
-fn after_its_last_number_a_worker_can_be_the_first_of_no_new_group() {
+fn a_worker_without_numbers_left_cannot_be_first_of_a_new_group() {
     let results = testing::run(&[2, 1], &memory(), |worker| {
         let me = worker.worker_id();
         let most = (1 << 32) / 5 / 3 - 1;
@@ -193,7 +193,7 @@ fn lie(second: u64) -> Vec<Result<(), Error>> {
 }
 
 #[test]
-fn a_worker_that_lies_about_its_number_fails_its_own_flare_at_worst() {
+fn a_false_number_fails_only_the_workers_own_flare() {
     for (number, refused) in [(0, true), (u64::MAX, true), (FIRST_NUMBER, false)] {
         let results = lie(number);
         for result in &results {

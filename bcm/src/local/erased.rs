@@ -26,9 +26,9 @@ struct Kind {
 }
 
 /// How values of a type are erased.
-struct Way<T>(std::marker::PhantomData<T>);
+struct Erasure<T>(std::marker::PhantomData<T>);
 
-impl<T: Send + 'static> Way<T> {
+impl<T: Send + 'static> Erasure<T> {
     const INSIDE: bool =
         size_of::<T>() <= size_of::<Room>() && align_of::<T>() <= align_of::<Room>();
     const KIND: Kind = Kind {
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Way<T> {
     };
 
     /// # Safety
-    /// The room must hold a `T` erased this way, which must not be used afterwards.
+    /// The room must hold a `T` erased in this way, which must not be used afterwards.
     unsafe fn drop(room: *mut Room) {
         if Self::INSIDE {
             // SAFETY: the caller vouches for the value, `INSIDE` for size and alignment.
@@ -54,7 +54,7 @@ impl ErasedValue {
     #[inline]
     pub(crate) fn new<T: Send + 'static>(value: T) -> Self {
         let mut room = MaybeUninit::<Room>::uninit();
-        if Way::<T>::INSIDE {
+        if Erasure::<T>::INSIDE {
             // SAFETY: `INSIDE` ensures that size and alignment fit, and the room is this value's.
             unsafe { room.as_mut_ptr().cast::<T>().write(value) };
         } else {
@@ -63,7 +63,7 @@ impl ErasedValue {
             unsafe { room.as_mut_ptr().cast::<Box<T>>().write(Box::new(value)) };
         }
         Self {
-            kind: &Way::<T>::KIND,
+            kind: &Erasure::<T>::KIND,
             room,
         }
     }
@@ -76,7 +76,7 @@ impl ErasedValue {
         }
         let this = ManuallyDrop::new(self);
         let room = this.room.as_ptr();
-        Ok(if Way::<T>::INSIDE {
+        Ok(if Erasure::<T>::INSIDE {
             // SAFETY: the type is the one it was made from, and `this` is never dropped.
             unsafe { room.cast::<T>().read() }
         } else {
@@ -131,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn another_type_leaves_it_as_it_is() {
+    fn taking_another_type_leaves_the_value_unchanged() {
         let erased = ErasedValue::new(7u32).take::<i32>().unwrap_err();
         assert_eq!(erased.type_name(), "u32");
         assert_eq!(erased.take::<u32>().unwrap(), 7);
     }
 
     #[test]
-    fn what_is_not_taken_is_dropped_once() {
+    fn a_value_that_is_not_taken_is_dropped_once() {
         let value = Arc::new(());
         drop(ErasedValue::new(Arc::clone(&value)));
         drop(ErasedValue::new((Arc::clone(&value), [0u64; 9])));

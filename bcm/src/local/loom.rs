@@ -17,7 +17,7 @@ fn push<T>(ring: &Ring<T>, value: T) -> bool {
 }
 
 #[test]
-fn values_of_a_sender_come_in_order_through_a_full_ring() {
+fn values_of_a_sender_stay_in_order_when_the_ring_is_full() {
     loom::model(|| {
         let ring = Arc::new(Ring::new());
         let sender = {
@@ -47,7 +47,7 @@ fn values_of_a_sender_come_in_order_through_a_full_ring() {
 }
 
 #[test]
-fn two_senders_never_fill_the_same_place() {
+fn two_senders_never_fill_the_same_slot() {
     loom::model(|| {
         let ring = Arc::new(Ring::new());
         let senders: Vec<_> = (0..2)
@@ -77,7 +77,7 @@ fn two_senders_never_fill_the_same_place() {
 
 /// `loom` fails a model in which a thread is left sleeping.
 #[test]
-fn whoever_sleeps_is_woken_by_what_comes() {
+fn a_push_wakes_a_parked_receiver() {
     loom::model(|| {
         let ring = Arc::new(Ring::new());
         let waiters = Arc::new(Waiters::default());
@@ -107,7 +107,7 @@ fn whoever_sleeps_is_woken_by_what_comes() {
 }
 
 #[test]
-fn what_is_published_under_a_lock_wakes_too() {
+fn a_value_published_under_a_lock_wakes_a_parked_receiver() {
     loom::model(|| {
         let delivered = Arc::new(Mutex::<Option<u32>>::default());
         let ended = Arc::new(AtomicBool::new(false));

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_ring_gives_the_value_back_and_drops_what_is_left() {
+    fn a_full_ring_returns_the_value_and_drops_its_contents() {
         let value = Arc::new(());
         let ring = Ring::new();
         for _ in 0..CAPACITY {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_senders_values_come_once_and_in_order() {
+    fn each_senders_values_arrive_once_and_in_order() {
         let count = if cfg!(miri) { 50 } else { 20_000 };
         let ring = Ring::new();
         thread::scope(|scope| {

@@ -203,7 +203,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_goes_in_comes_out(
+        fn a_bundle_returns_its_values(
             values in prop::collection::vec((0u32..9, 0u32..9, any::<Vec<u8>>()), 1..9)
         ) {
             let bytes = bundle(&values);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_bundles_are_refused() {
         let good = bundle(&[(1, 2, vec![1, 2, 3])]);
         assert!(parts(&good, 1).is_ok());
         assert!(parts(&good, 0).is_err());

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn packs_make_the_same_user() {
+    fn packs_derive_the_same_user() {
         let (secret, another) = ("secret".into(), "another".into());
         let credentials = || Credentials::new(&request("f1", &secret)).unwrap();
         assert_eq!(credentials().user, credentials().user);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn users_go_with_their_flare_or_their_time() {
+    fn users_end_with_their_flare_or_at_their_deadline() {
         assert!(is_done_with(&name(u64::MAX, "f1"), "f1"));
         assert!(!is_done_with(&name(u64::MAX, "f1"), "f2"));
         assert!(is_done_with(&name(999, "f1"), "f2"));

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn all_windows_or_none() {
+    fn all_windows_are_reserved_or_none() {
         let flow = Flow::new(8 * OVERHEAD, 3);
         assert!(flow.reserve(&[TWO], 4 * OVERHEAD));
         assert!(!flow.reserve(&[ONE, TWO], OVERHEAD));

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_in_which_nobody_looked_counts_as_a_part() {
+    fn time_without_checks_counts_as_one_part() {
         let mut patience = Patience::of(2 * PART);
         let woken = Instant::now() + Duration::from_secs(3600);
         assert!(!patience.is_over_at(woken));

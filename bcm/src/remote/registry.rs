@@ -1,4 +1,5 @@
-//! The list of backends: a new one is a folder beside this file and a line in [`each_backend`].
+//! The list of backends: a new one is a folder beside this file, its `mod` line in `mod.rs`, and a line in
+//! [`each_backend`].
 
 use std::sync::Arc;
 
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_servers_are_is_read_from_their_uri_whatever_the_password() {
+    fn addresses_of_servers_are_read_from_uris_with_any_password() {
         let own = "s3://key:secret@bucket/prefix?region=x&endpoint=http%3A%2F%2F10.0.0.5%3A9000";
         let named = "s3://key:secret@bucket?endpoint=https://store.local";
         let api = "amqp://a:b@h/%2f?management=http://10.2.2.2:8080";
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_management_api_is_no_server_of_who_makes_no_users() {
+    fn the_management_api_is_not_listed_with_shared_credentials() {
         let shared = BackendConfig::new("rabbitmq").with_uri("amqp://10.1.1.1");
         let found = servers(&shared.with_shared_credentials()).unwrap();
         assert_eq!(found.len(), 1);

@@ -22,19 +22,19 @@ const ENDING: Duration = Duration::from_millis(500);
 /// counts, so that an answer that arrived while the process stood still is not given up unread.
 pub(super) async fn within<T>(limit: Duration, task: impl Future<Output = T>) -> Option<T> {
     let mut patience = Patience::of(limit);
-    while_so(|| !patience.is_over(), task).await
+    wait_while(|| !patience.is_over(), task).await
 }
 
-/// The result of a task, unless `is_so` turns false before it ends.
-pub(super) async fn while_so<T>(
-    mut is_so: impl FnMut() -> bool,
+/// The result of a task, as long as `condition` holds.
+pub(super) async fn wait_while<T>(
+    mut condition: impl FnMut() -> bool,
     task: impl Future<Output = T>,
 ) -> Option<T> {
     let mut task = pin!(task);
     loop {
         match tokio::time::timeout(LOOK, &mut task).await {
             Ok(result) => return Some(result),
-            Err(_) if is_so() => {}
+            Err(_) if condition() => {}
             Err(_) => return None,
         }
     }
@@ -151,17 +151,17 @@ mod tests {
     }
 
     #[test]
-    fn a_task_is_waited_for_while_something_is_so() {
+    fn a_task_is_waited_for_while_the_condition_holds() {
         let late = async {
             tokio::time::sleep(LOOK * 3).await;
             7
         };
-        assert_eq!(run(while_so(|| true, late)), Some(7));
-        assert_eq!(run(while_so(|| false, future::pending::<()>())), None);
+        assert_eq!(run(wait_while(|| true, late)), Some(7));
+        assert_eq!(run(wait_while(|| false, future::pending::<()>())), None);
     }
 
     #[test]
-    fn a_time_in_which_this_process_stood_still_is_no_silence() {
+    fn a_pause_of_this_process_does_not_count_as_silence() {
         const LIMIT: Duration = Duration::from_millis(500);
         let heard = run(async {
             let answer = tokio::spawn(async {

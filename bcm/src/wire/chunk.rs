@@ -97,7 +97,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_accepted_stays_inside(total: u64, chunks: u32, chunk: u32) {
+        fn accepted_chunks_lie_within_the_message(total: u64, chunks: u32, chunk: u32) {
             if let Ok(layout) = Layout::check(total, chunks, chunk) {
                 let range = layout.range(chunk);
                 prop_assert!(range.start <= range.end && range.end as u64 <= total);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn senseless_numbers_are_refused() {
+    fn invalid_numbers_are_refused() {
         for (total, chunks, chunk) in [(0, 0, 0), (0, 2, 0), (9, 6, 0), (10, 2, 2), (1, 2, 0)] {
             assert!(
                 Layout::check(total, chunks, chunk).is_err(),

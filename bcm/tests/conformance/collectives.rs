@@ -190,7 +190,7 @@ on_every_backend! {
         }
     }
 
-    fn nobody_leaves_a_barrier_before_all_have_come(backend) {
+    fn nobody_leaves_a_barrier_before_all_have_entered(backend) {
         use std::sync::atomic::{AtomicU32, Ordering};
         for shape in SHAPES {
             let come = AtomicU32::new(0);
@@ -245,7 +245,7 @@ on_every_backend! {
         );
     }
 
-    fn workers_that_wait_for_each_other_are_told_of_different_roots(backend) {
+    fn different_roots_are_an_error_for_workers_that_wait_for_each_other(backend) {
         type Call = fn(&Communicator) -> Result<(), Error>;
         // Nobody sends anything.
         let cases: [Call; 5] = [
@@ -274,7 +274,7 @@ on_every_backend! {
         }
     }
 
-    fn two_roots_of_large_values_are_told_of_each_other(backend) {
+    fn two_roots_of_large_values_are_an_error(backend) {
         let narrow = |config: &mut PackConfig| config.max_bytes_in_flight = 1 << 20;
         let packs = backend.try_packs(&[1, 1], narrow).unwrap();
         let begun = Instant::now();
@@ -333,7 +333,7 @@ on_every_backend! {
         }
     }
 
-    fn short_and_long_values_take_different_ways_and_all_arrive(backend) {
+    fn short_and_long_values_take_different_paths_and_all_arrive(backend) {
         let lengths = |from: u32, to: u32| match (from * 3 + to) % 5 {
             0 => 0,
             1 => 8193,
@@ -381,7 +381,7 @@ on_every_backend! {
         }
     }
 
-    fn what_a_pack_gathers_scatters_and_broadcasts_is_one_message(backend) {
+    fn a_pack_gathers_scatters_and_broadcasts_in_one_message(backend) {
         let traffic = traffic(backend, &[3, 2, 4], |worker| {
             let me = worker.worker_id();
             worker.gather(me, 1)?;
@@ -396,7 +396,7 @@ on_every_backend! {
         assert_eq!(traffic.iter().map(messages).collect::<Vec<_>>(), [6, 3, 3]);
     }
 
-    fn one_pack_sends_nothing_anywhere(backend) {
+    fn a_single_pack_sends_nothing(backend) {
         let packs = backend.packs(&[4]);
         let results = testing::run_on(&packs, |worker| {
             worker.broadcast(Some(1u8), 0)?;
@@ -434,7 +434,7 @@ fn split(size: u32) -> Vec<u32> {
 
 /// Messages are also pushed to workers that did not ask for them.
 #[test]
-fn roots_that_nobody_waits_for_are_compared_all_the_same() {
+fn roots_are_compared_even_if_nobody_waits_for_them() {
     // Each worker takes itself, or the other one, for the root, so that nobody waits for anybody.
     type Call = fn(&Communicator) -> Result<(), Error>;
     let calls: [Call; 4] = [

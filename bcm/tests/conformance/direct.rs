@@ -27,7 +27,7 @@ fn config(pack: u32, secret: &str) -> PackConfig {
 }
 
 #[test]
-fn strangers_are_turned_away_and_disturb_nobody() {
+fn strangers_are_refused_and_disturb_nobody() {
     under_watchdog(|| {
         let packs = testing::packs(&[1, 1], &BackendConfig::new("direct"), |_| {}).unwrap();
         let endpoint = packs[0].endpoint().unwrap();
@@ -58,7 +58,7 @@ fn strangers_are_turned_away_and_disturb_nobody() {
 }
 
 #[test]
-fn however_many_strangers_there_are_packs_find_each_other() {
+fn packs_connect_despite_many_strangers() {
     under_watchdog(|| {
         // Over TCP, which everybody can reach.
         let backend = BackendConfig::new("direct").with_uri("tcp:");
@@ -97,7 +97,7 @@ fn however_many_strangers_there_are_packs_find_each_other() {
 }
 
 #[test]
-fn a_stranger_has_so_long_however_busy_he_looks() {
+fn a_stranger_that_keeps_sending_is_cut_off_in_time() {
     under_watchdog(|| {
         let packs = testing::packs(&[1, 1], &BackendConfig::new("direct"), |_| {}).unwrap();
         let mut stranger = TcpStream::connect(packs[0].endpoint().unwrap()).unwrap();
@@ -155,7 +155,7 @@ fn without_a_secret_nobody_joins() {
 
 /// Like packs in sandboxes, which share no network.
 #[test]
-fn packs_meet_on_sockets_they_were_given() {
+fn packs_connect_on_inherited_sockets() {
     under_watchdog(|| {
         let directory = tempfile::tempdir().unwrap();
         let paths: Vec<_> = (0..3)
@@ -190,7 +190,7 @@ fn packs_meet_on_sockets_they_were_given() {
 }
 
 #[test]
-fn a_pack_without_its_socket_does_not_begin() {
+fn a_pack_without_its_socket_does_not_start() {
     let mut config = config(0, SECRET);
     config.advertise = "unix:/nowhere".to_owned();
     let error = Pack::join(config).unwrap_err();

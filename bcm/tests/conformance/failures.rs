@@ -114,7 +114,7 @@ on_every_backend! {
         assert_eq!(results, vec![Ok(()); 2]);
     }
 
-    fn a_worker_that_waits_for_a_pack_that_ended_is_told(backend) {
+    fn a_worker_that_waits_for_a_pack_that_ended_gets_an_error(backend) {
         for stays in [false, true] {
             let mut packs = backend.packs(&[1, 1]);
             let last = packs.pop().unwrap();

@@ -119,7 +119,7 @@ fn disorder_changes_nothing() {
 }
 
 #[test]
-fn damage_is_an_error_that_says_so_or_does_not_matter() {
+fn damage_is_reported_or_harmless() {
     check(16, |flare| {
         for result in run(&flare, r#","corrupted":10,"truncated":5"#) {
             let Err(error) = result else {

@@ -63,7 +63,7 @@ on_every_backend! {
         assert_eq!(results, vec![Ok(()); 5]);
     }
 
-    fn a_sender_nobody_listens_to_waits_and_times_out(backend) {
+    fn a_sender_without_a_receiver_waits_and_times_out(backend) {
         let configure = |config: &mut PackConfig| {
             tight(config);
             config.operation_timeout = Duration::from_millis(300);

@@ -29,7 +29,7 @@ on_every_backend! {
         }
     }
 
-    fn packs_and_leaders_are_their_own_and_each_others_end(backend) {
+    fn the_pack_of_a_pack_and_the_leaders_of_leaders_are_the_same_group(backend) {
         for shape in SHAPES {
             backend.run(shape, |worker| {
                 let me = worker.worker_id();
@@ -59,7 +59,7 @@ on_every_backend! {
         }
     }
 
-    fn a_split_orders_by_key_and_leaves_out_who_has_no_color(backend) {
+    fn a_split_orders_by_key_and_omits_workers_without_a_color(backend) {
         for shape in SHAPES {
             backend.run(shape, |worker| {
                 let (me, size) = (worker.worker_id(), worker.burst_size());

@@ -28,7 +28,7 @@ on_every_backend! {
         }
     }
 
-    fn anyones_messages_all_come_and_each_ones_in_order(backend) {
+    fn recv_any_gets_all_messages_and_each_senders_in_order(backend) {
         for shape in SHAPES {
             backend.run(shape, |worker| {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
@@ -68,7 +68,7 @@ on_every_backend! {
         assert_eq!(results, vec![Ok(()); 4]);
     }
 
-    fn what_was_begun_is_done_in_the_order_it_was_begun(backend) {
+    fn requests_are_completed_in_the_order_they_were_made(backend) {
         for shape in SHAPES {
             backend.run(shape, |worker| {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
@@ -101,7 +101,7 @@ on_every_backend! {
         }
     }
 
-    fn one_of_many_is_enough(backend) {
+    fn wait_any_returns_one_request_of_many(backend) {
         backend.run(&[2, 1, 2], |worker| {
             let (me, size) = (worker.worker_id(), worker.burst_size());
             for to in 0..size {
@@ -122,7 +122,7 @@ on_every_backend! {
         });
     }
 
-    fn a_failure_ends_waits_for_anyone(backend) {
+    fn a_failure_ends_waits_for_any_source(backend) {
         let results = backend.run_with(&[2, 2], |_| {}, |worker| {
             match worker.worker_id() {
                 0 => worker.recv_any::<u8>(Tag(0)).map(drop),

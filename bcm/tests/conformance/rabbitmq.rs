@@ -59,7 +59,7 @@ fn left(server: &RabbitMq, flare_id: &str) -> Vec<String> {
 const BEFORE_THE_SERVER: Duration = Duration::from_secs(30);
 
 #[test]
-fn everything_is_the_flares_own_expires_and_is_deleted() {
+fn queues_belong_to_their_flare_expire_and_are_deleted() {
     let server = RabbitMq::shared();
     under_watchdog(move || {
         let other = packs(&config(server), "q1-other", &[1, 1]);
@@ -96,7 +96,7 @@ fn everything_is_the_flares_own_expires_and_is_deleted() {
 }
 
 #[test]
-fn a_flare_that_ended_well_leaves_nothing() {
+fn a_successful_flare_leaves_nothing() {
     let server = RabbitMq::shared();
     under_watchdog(move || {
         let packs = packs(&config(server), "q2", &[2, 2, 2]);
@@ -116,7 +116,7 @@ fn a_flare_that_ended_well_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_pack_is_missed() {
+fn a_killed_pack_is_noticed() {
     under_watchdog(|| a_killed_pack_is_named_within_a_second(&config(RabbitMq::shared()), "q3"));
 }
 
@@ -154,7 +154,7 @@ fn a_goodbye_outlasts_a_pause() {
 }
 
 #[test]
-fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
+fn messages_in_a_cut_connection_arrive_once() {
     behind_a_proxy(|backend, proxy| {
         work_goes_on_while_connections_are_cut(&backend.with_chunk_size(20_000), proxy);
     });
@@ -182,7 +182,7 @@ fn connections_may_be_encrypted() {
 }
 
 #[test]
-fn wrong_credentials_are_an_error_that_does_not_show_them() {
+fn wrong_credentials_are_reported_and_not_shown() {
     let wrong = "a-wrong-password";
     let uri = RabbitMq::shared().uri().replace(PASSWORD, wrong);
     let backend = BackendConfig::new("rabbitmq").with_uri(uri);
@@ -190,7 +190,7 @@ fn wrong_credentials_are_an_error_that_does_not_show_them() {
 }
 
 #[test]
-fn a_full_server_is_an_error_that_says_so() {
+fn a_full_server_is_reported() {
     // The server has no memory for messages at all.
     let server = RabbitMq::start("vm_memory_high_watermark.absolute = 1MB");
     under_watchdog(move || {
@@ -206,7 +206,7 @@ fn a_full_server_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_chunk_larger_than_the_server_takes_is_cut_smaller() {
+fn chunks_are_cut_to_the_servers_limit() {
     let server = RabbitMq::shared();
     under_watchdog(move || {
         let backend = config(server).with_chunk_size(1 << 30);

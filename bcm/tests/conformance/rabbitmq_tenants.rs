@@ -64,7 +64,7 @@ fn made_for(server: &RabbitMq, flares: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_flare_has_a_user_and_a_place_of_its_own() {
+fn a_flare_has_its_own_user_and_virtual_host() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
@@ -163,7 +163,7 @@ fn issue_until(
 
 /// Each pack learns how much time is left, and computes the end by its own clock.
 #[test]
-fn packs_that_know_the_flares_end_a_second_apart_meet() {
+fn packs_with_deadlines_a_second_apart_connect() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
@@ -181,7 +181,7 @@ fn packs_that_know_the_flares_end_a_second_apart_meet() {
 
 /// The server confirms and drops a message that is published for a missing queue.
 #[test]
-fn a_pack_that_is_somewhere_else_is_missed() {
+fn a_pack_on_another_virtual_host_is_reported_lost() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
@@ -249,7 +249,7 @@ fn a_group_has_one_user_and_stays_connected() {
 }
 
 #[test]
-fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
+fn a_cleanup_removes_users_of_flares_that_are_over() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
@@ -272,7 +272,7 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
 }
 
 #[test]
-fn where_no_user_can_be_made_no_flare_is_let_in() {
+fn a_flare_is_refused_if_no_user_can_be_created() {
     let server = RabbitMq::managed();
     under_watchdog(move || {
         let nowhere = port::free("127.0.0.1");
@@ -364,7 +364,7 @@ fn a_virtual_host_that_is_just_starting_is_waited_for() {
 /// The flare's own is removed, and so are others that are over, even if one of them cannot be
 /// removed.
 #[test]
-fn what_cannot_be_removed_keeps_nothing_else() {
+fn a_failed_removal_does_not_prevent_others() {
     under_watchdog(|| {
         let users =
             r#"[{"name":"burst.1.stuck"},{"name":"burst.2.over"},{"name":"burst.9999999999.t7"}]"#;
@@ -390,7 +390,7 @@ fn what_cannot_be_removed_keeps_nothing_else() {
 
 /// A busy server answers too late, or with an error: the request is repeated.
 #[test]
-fn what_cannot_be_removed_at_once_is_tried_again() {
+fn a_failed_removal_is_repeated() {
     under_watchdog(|| {
         let refused = |asked: &[String]| {
             let vhosts = asked
@@ -414,7 +414,7 @@ fn what_cannot_be_removed_at_once_is_tried_again() {
 /// A pack of a flare that is over is admitted while a clean-up runs: the virtual host belongs to
 /// it, too.
 #[test]
-fn a_pack_that_is_let_in_meanwhile_keeps_its_virtual_host() {
+fn a_pack_admitted_during_a_cleanup_keeps_its_virtual_host() {
     under_watchdog(|| {
         let looks = |asked: &[String]| {
             let looks = asked.iter().filter(|line| line.starts_with("GET"));

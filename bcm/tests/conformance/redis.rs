@@ -66,7 +66,7 @@ fn written(server: &Redis) -> u64 {
 }
 
 on_both! {
-    fn every_key_is_the_flares_own_expires_and_is_deleted(kind) {
+    fn keys_belong_to_their_flare_expire_and_are_deleted(kind) {
         let server = Redis::start();
         server.ask::<()>(&["SET", "burst:other:pack:0", "another flare's"]);
         let backend = config(kind, &server);
@@ -99,7 +99,7 @@ on_both! {
         });
     }
 
-    fn a_flare_that_ended_well_leaves_nothing_but_what_cleanup_deletes(kind) {
+    fn a_successful_flare_leaves_only_keys_that_cleanup_deletes(kind) {
         let server = Redis::start();
         let backend = config(kind, &server);
         under_watchdog(move || {
@@ -140,7 +140,7 @@ on_both! {
         });
     }
 
-    fn a_full_server_is_an_error_that_says_so(kind) {
+    fn a_full_server_is_reported(kind) {
         let server = Redis::with(&["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"]);
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f6", &[1, 1]);
@@ -153,7 +153,7 @@ on_both! {
         });
     }
 
-    fn frames_that_make_no_sense_fail_the_flare(kind) {
+    fn invalid_frames_fail_the_flare(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f8", &[1, 1]);
@@ -174,14 +174,14 @@ on_both! {
         });
     }
 
-    fn a_killed_pack_is_missed(kind) {
+    fn a_killed_pack_is_noticed(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             a_killed_pack_is_named_within_a_second(&config(kind, &server), "f9");
         });
     }
 
-    fn a_pack_that_has_joined_listens_until_it_leaves(kind) {
+    fn a_pack_is_subscribed_from_joining_to_leaving(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             let listening = |pack| {
@@ -199,7 +199,7 @@ on_both! {
         });
     }
 
-    fn a_killed_pack_is_missed_where_nobody_may_listen(kind) {
+    fn a_killed_pack_is_noticed_without_permission_to_subscribe(kind) {
         let server = Redis::start();
         server.ask::<()>(&[
             "ACL", "SETUSER", "deaf", "on", &format!(">{PASSWORD}"), "~*", "+@all", "-@pubsub",
@@ -212,7 +212,7 @@ on_both! {
         });
     }
 
-    fn a_killed_pack_is_missed_where_nobody_can_listen(kind) {
+    fn a_killed_pack_is_noticed_on_a_server_without_hello(kind) {
         let server = Redis::with(&["--rename-command", "HELLO", "OTHER"]);
         under_watchdog(move || {
             let backend = config(kind, &server);
@@ -231,7 +231,7 @@ on_both! {
         });
     }
 
-    fn a_server_that_comes_back_without_its_memory_fails_the_flare(kind) {
+    fn a_server_that_restarts_without_its_data_fails_the_flare(kind) {
         let mut server = Redis::start();
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f10", &[1, 1]);
@@ -291,7 +291,7 @@ on_both! {
         });
     }
 
-    fn a_flare_can_do_nothing_but_its_own_work(kind) {
+    fn a_flare_has_only_the_rights_it_needs(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             let platform = config(kind, &server);
@@ -341,7 +341,7 @@ on_both! {
         });
     }
 
-    fn wrong_credentials_are_an_error_that_does_not_show_them(kind) {
+    fn wrong_credentials_are_reported_and_not_shown(kind) {
         let server = Redis::start();
         let wrong = "a-wrong-password";
         let backend = BackendConfig::new(kind).with_uri(server.uri().replace(PASSWORD, wrong));
@@ -354,7 +354,7 @@ on_both! {
 }
 
 #[test]
-fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
+fn a_flare_survives_the_restart_of_a_persistent_stream_server() {
     let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
     under_watchdog(move || {
         // Until the server is up again, new connections wait here. Otherwise they would be refused,

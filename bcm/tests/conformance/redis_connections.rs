@@ -84,7 +84,7 @@ on_both! {
         });
     }
 
-    fn what_the_server_has_closed_between_two_flares_is_made_anew(kind) {
+    fn connections_closed_between_two_flares_are_replaced(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             let backend = config(kind, &server);
@@ -97,7 +97,7 @@ on_both! {
         });
     }
 
-    fn a_server_that_stood_still_between_two_flares_is_asked_again(kind) {
+    fn a_server_that_paused_between_two_flares_is_asked_again(kind) {
         let server = Redis::start();
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
@@ -159,7 +159,7 @@ fn streams_go_on_where_their_connection_was_cut() {
 }
 
 #[test]
-fn a_list_whose_reader_is_cut_off_fails_the_flare_at_once() {
+fn a_list_whose_reader_is_cut_off_fails_the_flare_immediately() {
     let server = Redis::start();
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());

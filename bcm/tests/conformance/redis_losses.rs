@@ -14,7 +14,7 @@ use burst_test_servers::Redis;
 /// During a flare no pack checks whether the server has begun to drop messages; then some never
 /// arrive.
 #[test]
-fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
+fn a_server_that_drops_messages_causes_no_wrong_results() {
     const LIMIT: Duration = Duration::from_secs(3);
     for kind in KINDS {
         let server = Redis::start();
@@ -85,7 +85,7 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
 
 /// The platform's requests for a flare succeed while the server is just restarting.
 #[test]
-fn a_server_that_comes_back_lets_in_and_cleans_up() {
+fn a_restarting_server_admits_flares_and_cleans_up() {
     for kind in KINDS {
         let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
         under_watchdog(move || {
@@ -152,7 +152,7 @@ fn a_failover_fails_its_flares_and_serves_the_next() {
 
 /// Data that has not reached the replica is lost, and that is noticed: no worker waits for it.
 #[test]
-fn what_a_failover_has_lost_is_noticed() {
+fn messages_lost_in_a_failover_are_noticed() {
     let mut master = Redis::start();
     let replica = Redis::replica_of(&master);
     under_watchdog(move || {

@@ -115,7 +115,7 @@ pub fn fails(packs: &[Pack], limit: Duration) -> String {
 }
 
 #[test]
-fn of_all_commands_a_flare_has_those_that_carry_messages() {
+fn a_flare_may_only_use_commands_that_carry_messages() {
     // Commands that are disabled by default would be refused before rights are checked.
     let server = Redis::with(&[
         "--enable-debug-command",
@@ -230,7 +230,7 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
 
 /// Each pack learns how much time is left, and computes the end by its own clock.
 #[test]
-fn packs_that_know_the_flares_end_a_second_apart_meet() {
+fn packs_with_deadlines_a_second_apart_connect() {
     let server = Redis::start();
     under_watchdog(move || {
         for kind in KINDS {
@@ -250,7 +250,7 @@ fn packs_that_know_the_flares_end_a_second_apart_meet() {
 }
 
 #[test]
-fn a_server_that_lets_in_whoever_asks_is_refused() {
+fn a_server_without_a_password_is_refused() {
     let server = Redis::start();
     under_watchdog(move || {
         let rights = ["ON", ">platform", "~*", "&*", "+@all"];
@@ -339,7 +339,7 @@ fn spoilers(kind: &str) -> Vec<Vec<&'static str>> {
 }
 
 #[test]
-fn spoiled_keys_fail_their_flare_alone() {
+fn corrupted_keys_fail_only_their_flare() {
     let server = Redis::start();
     under_watchdog(move || {
         for kind in KINDS {

@@ -37,7 +37,7 @@ fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<
 }
 
 #[test]
-fn everything_is_under_the_flare_and_is_deleted() {
+fn objects_are_stored_under_their_flare_and_deleted() {
     let server = S3Server::shared();
     under_watchdog(move || {
         let packs = packs(&config(server), "o1", &[1, 1, 1]);
@@ -66,7 +66,7 @@ fn everything_is_under_the_flare_and_is_deleted() {
 }
 
 #[test]
-fn what_one_pack_reads_is_deleted_when_it_has() {
+fn an_object_for_one_pack_is_deleted_once_read() {
     let server = S3Server::start();
     under_watchdog(move || {
         let packs = packs(&config(&server), "o2", &[1, 1]);
@@ -148,12 +148,12 @@ fn a_goodbye_outlasts_a_pause() {
 }
 
 #[test]
-fn requests_whose_connection_is_cut_are_made_again() {
+fn requests_whose_connection_is_cut_are_repeated() {
     behind_a_proxy(|backend, proxy| work_goes_on_while_connections_are_cut(&backend, proxy));
 }
 
 #[test]
-fn a_request_that_took_long_is_made_again_too() {
+fn a_long_request_is_repeated_too() {
     behind_a_proxy(|backend, proxy| {
         let packs = packs(&backend, "o4", &[1, 1]);
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
@@ -174,7 +174,7 @@ fn a_request_that_took_long_is_made_again_too() {
 }
 
 #[test]
-fn a_service_that_is_too_busy_to_take_a_connection_at_once_is_waited_for() {
+fn a_service_too_busy_to_accept_connections_is_waited_for() {
     behind_a_proxy(|backend, proxy| {
         proxy.hold();
         let crowd = proxy.crowd();
@@ -192,7 +192,7 @@ fn a_service_that_is_too_busy_to_take_a_connection_at_once_is_waited_for() {
 }
 
 #[test]
-fn wrong_credentials_are_an_error_that_does_not_show_them() {
+fn wrong_credentials_are_reported_and_not_shown() {
     let wrong = "a-wrong-secret";
     let uri = S3Server::shared().uri().replace(SECRET, wrong);
     let backend = BackendConfig::new("s3").with_uri(uri);

@@ -112,7 +112,7 @@ fn a_flare_works_without_credentials_under_its_own_name() {
 }
 
 #[test]
-fn a_service_that_obeys_what_is_not_signed_is_refused() {
+fn a_service_that_obeys_unsigned_headers_is_refused() {
     let server = S3Server::start_with(Manners {
         obeys_unsigned: true,
         ..Manners::default()
@@ -135,7 +135,7 @@ fn a_service_that_obeys_what_is_not_signed_is_refused() {
 }
 
 #[test]
-fn a_service_is_asked_once_for_what_it_obeys_and_keeps_nothing_of_it() {
+fn a_service_is_probed_once_and_keeps_no_object() {
     let server = S3Server::start();
     under_watchdog(move || {
         let puts = || server.requests().get("PUT").copied().unwrap_or(0);
@@ -149,7 +149,7 @@ fn a_service_is_asked_once_for_what_it_obeys_and_keeps_nothing_of_it() {
 }
 
 #[test]
-fn a_service_need_not_delete_what_it_was_tried_on() {
+fn a_service_need_not_delete_the_probes_object() {
     let server = S3Server::start_with(Manners {
         deletes_singly: true,
         ..Manners::default()
@@ -166,7 +166,7 @@ fn a_service_need_not_delete_what_it_was_tried_on() {
 }
 
 #[test]
-fn a_service_that_is_busy_is_asked_again() {
+fn a_busy_service_is_probed_again() {
     let refused = |busy: u32| {
         let server = S3Server::start_with(Manners {
             obeys_unsigned: true,
@@ -193,7 +193,7 @@ fn a_service_that_is_busy_is_asked_again() {
 }
 
 #[test]
-fn nothing_else_is_signed() {
+fn only_requests_of_the_flare_are_signed() {
     let server = S3Server::shared();
     under_watchdog(move || {
         let given = issue(server, "u2");

@@ -165,7 +165,7 @@ pub fn replaces_silent_connections(backend: &BackendConfig, proxy: &Proxy) {
 }
 
 #[test]
-fn nothing_is_dialled() {
+fn connections_are_reused() {
     under_watchdog(|| {
         let mut proxied = Proxied::first();
         proxied.exchange();
@@ -187,7 +187,7 @@ fn nothing_is_dialled() {
 }
 
 #[test]
-fn what_comes_late_of_the_first_flare_is_dropped() {
+fn late_messages_of_the_first_flare_are_dropped() {
     under_watchdog(|| {
         let mut proxied = Proxied::first();
         proxied.exchange();
@@ -210,7 +210,7 @@ fn what_comes_late_of_the_first_flare_is_dropped() {
 }
 
 #[test]
-fn what_is_given_up_with_the_first_flare_does_not_harm_the_second() {
+fn an_interrupted_send_of_the_first_flare_does_not_harm_the_second() {
     under_watchdog(|| {
         let mut proxied = Proxied::first();
         proxied.exchange();
@@ -235,7 +235,7 @@ fn what_is_given_up_with_the_first_flare_does_not_harm_the_second() {
 }
 
 #[test]
-fn a_pack_that_leaves_while_it_sends_has_left() {
+fn a_pack_that_leaves_while_sending_has_departed() {
     under_watchdog(|| {
         let proxied = Proxied::first();
         proxied.proxies[1].hold();
@@ -258,7 +258,7 @@ fn a_pack_that_leaves_while_it_sends_has_left() {
 }
 
 #[test]
-fn a_pack_that_leaves_early_is_missed_by_all() {
+fn a_pack_that_leaves_early_is_noticed_by_all() {
     under_watchdog(|| {
         for pack in 0..PACKS as usize {
             let proxied = Proxied::second();
@@ -286,7 +286,7 @@ fn a_pack_whose_connections_break_is_lost() {
 }
 
 #[test]
-fn packs_that_rest_hang_up_when_their_connections_are_dropped() {
+fn idle_packs_hang_up_when_their_connections_are_dropped() {
     under_watchdog(|| {
         let proxied = Proxied::first();
         proxied.exchange();
@@ -303,7 +303,7 @@ fn packs_that_rest_hang_up_when_their_connections_are_dropped() {
 }
 
 #[test]
-fn packs_that_are_somewhere_else_do_not_meet() {
+fn packs_at_other_endpoints_are_refused() {
     under_watchdog(|| {
         let mut proxied = Proxied::first();
         proxied.exchange();
@@ -322,7 +322,7 @@ fn packs_that_are_somewhere_else_do_not_meet() {
 }
 
 #[test]
-fn other_packs_begin_anew() {
+fn packs_of_other_sizes_connect_anew() {
     under_watchdog(|| {
         let first = testing::packs(&[1, 1], &BackendConfig::new("direct"), |_| {});
         let kept = first.unwrap().iter().map(Pack::leave).collect();
@@ -334,7 +334,7 @@ fn other_packs_begin_anew() {
 }
 
 #[test]
-fn one_pack_has_nothing_to_keep() {
+fn a_single_pack_keeps_nothing() {
     let pack = Pack::join(PackConfig::new(
         "alone",
         PackId(0),

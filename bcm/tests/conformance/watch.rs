@@ -111,12 +111,12 @@ fn a_pack_that_dies_when_the_middle_has_left_is_noticed_by_all() {
 }
 
 #[test]
-fn a_middle_that_came_after_another_is_missed_too() {
+fn a_middle_that_succeeded_another_is_noticed_too() {
     a_killed_pack_is_noticed(MIDDLE - 1, &[MIDDLE, 0]);
 }
 
 #[test]
-fn only_who_is_spoken_to_is_dialled() {
+fn only_destinations_of_messages_are_dialled() {
     under_watchdog(|| {
         let (packs, mut endpoints) = join_all();
         // Nobody listens there.
@@ -153,7 +153,7 @@ fn a_pack_that_cannot_be_reached_is_lost() {
 }
 
 #[test]
-fn a_pack_that_never_dials_and_is_not_there_is_lost_too() {
+fn an_unreachable_pack_that_never_dials_is_lost_too() {
     under_watchdog(|| {
         let (packs, endpoints) = join_all();
         packs[1].close();
@@ -169,7 +169,7 @@ fn a_pack_that_never_dials_and_is_not_there_is_lost_too() {
 }
 
 #[test]
-fn a_middle_that_is_not_there_is_an_error_that_names_it() {
+fn an_unreachable_middle_is_named_in_the_error() {
     under_watchdog(|| {
         let (packs, endpoints) = join_all();
         packs[MIDDLE as usize].close();
@@ -197,7 +197,7 @@ fn a_middle_that_is_not_there_is_an_error_that_names_it() {
 }
 
 #[test]
-fn whoever_comes_late_hears_who_has_left() {
+fn a_late_pack_learns_which_packs_have_left() {
     under_watchdog(|| {
         let (packs, endpoints) = join_all();
         packs[0].start(endpoints.clone()).unwrap();
@@ -215,7 +215,7 @@ fn whoever_comes_late_hears_who_has_left() {
 }
 
 #[test]
-fn a_middle_whose_work_is_short_waits_for_those_that_have_not_dialled_yet() {
+fn a_middle_that_ends_early_waits_for_packs_that_have_not_dialled_yet() {
     under_watchdog(|| {
         let (packs, endpoints) = join_all();
         let (closed, closing) = mpsc::channel();

@@ -102,8 +102,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_anywhere_is_taken_in_here() {
-        if !namespace::enter("divert::tests::what_is_sent_anywhere_is_taken_in_here") {
+    fn traffic_to_any_address_is_accepted_here() {
+        if !namespace::enter("divert::tests::traffic_to_any_address_is_accepted_here") {
             return;
         }
         ip("link set lo up");

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_leaves_takes_all_it_had_with_it() {
+    fn all_entries_of_a_leaving_member_are_removed() {
         let mut member = of("f");
         member.egress = true;
         member.reach.push(REDIS);

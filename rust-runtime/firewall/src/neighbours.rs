@@ -44,9 +44,9 @@ mod tests {
     use crate::namespace;
 
     #[test]
-    fn enough_is_left_as_it_is_and_another_network_than_the_machines_has_no_say() {
+    fn a_sufficient_limit_stays_and_other_networks_cannot_change_it() {
         if !namespace::enter(
-            "neighbours::tests::enough_is_left_as_it_is_and_another_network_than_the_machines_has_no_say",
+            "neighbours::tests::a_sufficient_limit_stays_and_other_networks_cannot_change_it",
         ) {
             return;
         }

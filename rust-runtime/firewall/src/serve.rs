@@ -170,7 +170,7 @@ mod tests {
     use crate::namespace;
 
     #[test]
-    fn an_invoker_that_does_not_come_is_not_waited_for_for_ever() {
+    fn waiting_for_an_invoker_times_out() {
         let directory = std::env::temp_dir().join(format!("burst-line-{}", std::process::id()));
         let listener = UnixListener::bind(&directory).unwrap();
         let moment = Timespec {
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_is_too_long_is_refused_and_nothing_after_it_is_heard() {
+    fn a_request_that_is_too_long_ends_the_connection() {
         let (mut invoker, here) = UnixStream::pair().unwrap();
         let serving = std::thread::spawn(move || {
             let mut heard = 0;
@@ -209,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn rules_of_who_is_gone_make_room_for_new_ones() {
-        if !namespace::enter("serve::tests::rules_of_who_is_gone_make_room_for_new_ones") {
+    fn rules_of_dead_invokers_are_replaced() {
+        if !namespace::enter("serve::tests::rules_of_dead_invokers_are_replaced") {
             return;
         }
         let policy = |name: &str, bridge: &str| NetworkPolicy {

@@ -135,10 +135,8 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_was_made_anew_is_not_taken_for_the_old_one() {
-        if !namespace::enter(
-            "stale::tests::a_table_that_was_made_anew_is_not_taken_for_the_old_one",
-        ) {
+    fn a_recreated_table_is_not_mistaken_for_the_old_one() {
+        if !namespace::enter("stale::tests::a_recreated_table_is_not_mistaken_for_the_old_one") {
             return;
         }
         let kernel = Netlink::open().unwrap();

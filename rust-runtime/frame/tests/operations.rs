@@ -232,7 +232,7 @@ fn keys_of_other_types_and_columns_with_nulls_are_carried() {
 }
 
 #[test]
-fn what_cannot_be_done_says_why() {
+fn invalid_operations_give_the_reason() {
     let table = table(&[1, 1], "v", &[i64::MAX, 1]);
     let nulls: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let nulls = RecordBatch::try_from_iter([("key", nulls)]).unwrap();

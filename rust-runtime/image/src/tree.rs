@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_more_than_is_left_is_given_up() {
+    fn files_beyond_the_limits_are_refused() {
         let root = tempfile::tempdir().unwrap();
         let mut tree = Tree::new(root.path().to_owned());
         tree.bytes = 10;

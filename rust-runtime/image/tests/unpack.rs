@@ -32,7 +32,7 @@ fn refused(image: &Image) -> String {
 }
 
 #[test]
-fn layers_are_laid_upon_each_other_however_they_are_packed() {
+fn layers_are_applied_in_order_in_any_compression() {
     for packing in [Packing::None, Packing::Gzip, Packing::Zstd] {
         let below = Layer::new()
             .file("usr/bin/tool", 0o755, "tool")
@@ -141,7 +141,7 @@ fn nothing_leaves_the_root() {
 }
 
 #[test]
-fn what_is_written_is_harmless() {
+fn unpacked_files_are_harmless() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("victim"), "victim").unwrap();
     let victim = outside.path().join("victim");
@@ -175,7 +175,7 @@ fn what_is_written_is_harmless() {
 }
 
 #[test]
-fn each_blob_is_what_its_digest_says() {
+fn a_blob_that_does_not_match_its_digest_is_refused() {
     let layer = || [Layer::new().file("a", 0o644, "a")];
     for which in ["manifest", "config", "layer"] {
         let image = Image::of(&layer(), Packing::Gzip);
@@ -199,7 +199,7 @@ fn each_blob_is_what_its_digest_says() {
 }
 
 #[test]
-fn a_machine_s_own_is_chosen_from_several() {
+fn the_image_for_this_machine_is_chosen_from_several() {
     let layer = [Layer::new().file("a", 0o644, "mine")];
     let image = Image::of(&layer, Packing::Gzip);
     let mine = image.manifest_descriptor();
@@ -235,7 +235,7 @@ fn a_machine_s_own_is_chosen_from_several() {
 }
 
 #[test]
-fn an_image_of_another_machine_is_none() {
+fn an_image_for_another_machine_is_refused() {
     let layer = [Layer::new().file("a", 0o644, "")];
     let image = Image::for_machine("sparc64", &layer, Packing::Gzip);
     let said = refused(&image);
@@ -246,7 +246,7 @@ fn an_image_of_another_machine_is_none() {
 }
 
 #[test]
-fn an_image_is_unpacked_once_and_others_go() {
+fn an_image_is_unpacked_once_and_others_are_removed() {
     let directory = tempfile::tempdir().unwrap();
     let first = Image::of(&[Layer::new().file("a", 0o644, "first")], Packing::Gzip);
     let second = Image::of(&[Layer::new().file("a", 0o644, "second")], Packing::Gzip);
@@ -265,7 +265,7 @@ fn an_image_is_unpacked_once_and_others_go() {
 }
 
 #[test]
-fn a_damaged_archive_is_told() {
+fn a_damaged_archive_is_refused() {
     for bytes in [&b"no tar"[..], &[0x1f, 0x8b, 8, 0], &[0xff; 2000]] {
         for packing in [Packing::None, Packing::Gzip, Packing::Zstd] {
             let image = Image::of(&[Layer::raw(bytes)], packing.as_is());

@@ -1,16 +1,16 @@
-// A part of Node's launcher (serve.js): what it says to the runtime, and how that goes over a control socket.
+// A part of Node's launcher (serve.js): what it reports to the runtime, and how that is sent over a control socket.
 
 const fs = require('fs');
 
 const HEADER = 4;
-// What is said at once: a frame has its limit.
+// The longest text in one event: the size of frames is limited.
 const PIECE = 256 * 1024;
-// How long, in milliseconds, is waited for room: at first, at most, and by a process that ends.
+// How long to wait for room, in milliseconds: at first, at most, and in a process that is ending.
 const ROOM = { soon: 1, late: 50, last: 250 };
 
 const now = () => Date.now() * 1000;
 
-// Numbers of runs have 64 bits, which Node's have not: they are texts here.
+// Run numbers have 64 bits, too many for Node's numbers: they are strings here.
 const event = (name, run, fields = '') => `{"event":"${name}","run":${run}${fields},"at":${now()}}`;
 const ofWorker = (name, { run, worker }, fields = '') => event(name, run, `,"worker":${worker}${fields}`);
 const ended = (run, fields) => event('pack-ended', run, `,"reusable":${fields}`);
@@ -21,10 +21,10 @@ function failed(task, message, kind = 'error') {
   return ofWorker('worker-failed', task, `,"error":${error}`);
 }
 
-/** Without halves of characters, which no JSON has. */
+/** Without unpaired surrogates, which JSON cannot contain. */
 const wellFormed = (text) => Buffer.from(text).toString();
 
-/** Each a length and then JSON. */
+/** Each frame is a length followed by JSON. */
 function frames(texts) {
   const bodies = texts.map((text) => Buffer.from(text));
   return Buffer.concat(bodies.flatMap((body) => [header(body.length), body]));
@@ -36,7 +36,7 @@ function header(length) {
   return head;
 }
 
-/** A control socket that is waited for, also by several threads, which take turns, a frame at a time. */
+/** A control socket whose calls block; several threads may share it, and take turns, a frame at a time. */
 class Channel {
   constructor(descriptor, turn) {
     this.descriptor = descriptor;
@@ -54,7 +54,7 @@ class Channel {
     }
   }
 
-  /** Waits for the next frame; none when the other end is closed. */
+  /** Waits for the next frame; returns null when the other end is closed. */
   receive() {
     const head = this.exactly(HEADER);
     return head && this.exactly(head.readUInt32LE(0)).toString();
@@ -71,7 +71,7 @@ class Channel {
   }
 }
 
-/** A control socket that nothing stands still for, as functions run that others have called. */
+/** A control socket whose calls do not block, as functions of other calls run in the meantime. */
 class Lane {
   constructor(descriptor) {
     const { Socket } = require('net');
@@ -83,7 +83,7 @@ class Lane {
     for (const end of ['end', 'error']) this.socket.on(end, () => process.exit());
   }
 
-  /** What there is no room for waits here. */
+  /** Bytes for which there is no room yet wait here. */
   send(...texts) {
     this.unsent.push(frames(texts));
     if (this.unsent.length === 1) this.flush();
@@ -95,7 +95,7 @@ class Lane {
       const sent = writeSome(this.descriptor, bytes);
       if (sent < bytes.length) {
         this.unsent[0] = bytes.subarray(sent);
-        // Node does not tell when there is room again.
+        // Node does not report when there is room again.
         this.patience = sent > 0 ? ROOM.soon : Math.min(2 * this.patience, ROOM.late);
         setTimeout(() => this.flush(), this.patience);
         return;
@@ -104,7 +104,7 @@ class Lane {
     }
   }
 
-  /** Says it before the process ends, unless nobody reads it. */
+  /** Sends it before the process ends, unless nobody reads it. */
   sendLast(text) {
     this.send(text);
     for (let waited = 0; this.unsent.length > 0 && waited < ROOM.last; waited++) {
@@ -138,7 +138,7 @@ function writeSome(descriptor, bytes) {
   }
 }
 
-/** Writes all of it, also to what does not wait by itself. */
+/** Writes all of it, even if the descriptor is non-blocking. */
 function writeAll(descriptor, bytes) {
   for (let written = 0; written < bytes.length; ) {
     const sent = writeSome(descriptor, bytes.subarray(written));
@@ -150,12 +150,12 @@ function writeAll(descriptor, bytes) {
 const pause = () => Atomics.wait(PAUSE, 0, 0, 1);
 const PAUSE = new Int32Array(new SharedArrayBuffer(4));
 
-/** What the function prints in one run, as events of its worker. */
+/** The function's output in one run, as events of its worker. */
 class Log {
   constructor(control, task) {
     this.control = control;
     this.task = task;
-    // The runtime leaves out what is more, and says so; it may be told of more.
+    // The runtime drops what exceeds the limit and reports that, so sending more than that does no harm.
     this.room = Math.max(RUNTIME.logLimit, task.logLimit);
     this.begun = { stdout: '', stderr: '' };
   }
@@ -168,7 +168,7 @@ class Log {
     if (this.begun[stream].length > PIECE) this.flush(stream);
   }
 
-  /** A line that has no end yet. */
+  /** A line that is not complete yet. */
   flush(stream) {
     if (this.begun[stream]) this.say(stream, this.begun[stream]);
     this.begun[stream] = '';
@@ -178,7 +178,7 @@ class Log {
     for (const stream in this.begun) this.flush(stream);
   }
 
-  /** Up to the first piece that is more than the runtime takes. */
+  /** Up to the first piece that exceeds the runtime's limit. */
   say(stream, lines) {
     for (let from = 0; (from === 0 || from < lines.length) && this.room >= 0; ) {
       const piece = lines.slice(from, endOfPiece(lines, from));
@@ -189,14 +189,14 @@ class Log {
   }
 }
 
-/** Not between the two halves of a character. */
+/** Does not separate a surrogate pair. */
 function endOfPiece(text, from) {
   const end = from + PIECE;
   const last = text.charCodeAt(end - 1);
   return last >= 0xd800 && last < 0xdc00 ? end - 1 : end;
 }
 
-/** What is printed goes this way: at once, as Node's own streams write while nothing of the user's runs. */
+/** Output is written here immediately: Node's own streams write only while no code of the user runs. */
 function redirect(stream, say) {
   process[stream].write = (chunk, encoding, done) => {
     const named = typeof encoding === 'string' ? encoding : 'utf8';
@@ -207,7 +207,7 @@ function redirect(stream, say) {
   };
 }
 
-/** To the log of whoever prints, or to the process's own output where nobody knows who that is. */
+/** To the log of the call that prints, or to the process's own output if the call is not known. */
 function redirectAll(log) {
   for (const [stream, descriptor] of [['stdout', 1], ['stderr', 2]]) {
     redirect(stream, (bytes) => {

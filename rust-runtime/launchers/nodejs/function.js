@@ -1,4 +1,4 @@
-// A part of Node's launcher (serve.js): the user's function, and what comes of it.
+// A part of Node's launcher (serve.js): the user's function, and its results.
 
 const path = require('path');
 const util = require('util');
@@ -7,7 +7,7 @@ const { createRequire } = require('module');
 const { pathToFileURL } = require('url');
 
 const OUTPUT_LIMIT = RUNTIME.outputLimit;
-// Long enough for a timer that is only there so that Node does not end.
+// Long enough for a timer that only keeps Node from exiting.
 const FOREVER = 2 ** 31 - 1;
 
 /** The user's function, loaded when it is first called. */
@@ -17,7 +17,7 @@ class UserFunction {
     this.told = [];
   }
 
-  /** Once, whoever else calls meanwhile. */
+  /** Loads it once, even if it is called concurrently. */
   load() {
     this.loading ??= this.find();
     return this.loading;
@@ -39,10 +39,10 @@ class UserFunction {
     }`;
     const names = ['exports', 'require', 'module', '__filename', '__dirname'];
     const importModuleDynamically = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
-    // It came without a name: traces have one that says what it is. What it imports is looked for beside either.
+    // The source came without a name, so traces show a telling one. Imports are found relative to either name.
     const filename = path.resolve('main.js');
     const options = { filename, ...(importModuleDynamically && { importModuleDynamically }) };
-    // By itself first: an error is not to be about what is added.
+    // Compiled alone first, so that an error does not refer to the added code.
     vm.compileFunction(text, names, options);
     const main = vm.compileFunction(`${text}\n${find}`, names, options);
     const module = { exports: {} };
@@ -66,7 +66,7 @@ class UserFunction {
     return parts.reduce((found, name) => found?.[name], module);
   }
 
-  /** Says, by environment variables, which run this is. */
+  /** Sets the environment variables that identify this run. */
   tell(told) {
     for (const name of this.told) delete process.env[name];
     const variables = variablesOf(told);
@@ -77,14 +77,14 @@ class UserFunction {
 
 const isPackage = () => fs.existsSync('package.json') || fs.existsSync('index.js');
 
-/** Environment variables that say which run this is. */
+/** The environment variables that identify this run. */
 function variablesOf(told) {
   const names = Object.entries(told).map(([name, value]) => [`__OW_${name.toUpperCase()}`, String(value)]);
   if (told.traceparent) names.push(['TRACEPARENT', told.traceparent]);
   return Object.fromEntries(names);
 }
 
-/** The process's variables, which all see, with those that only whoever looks is told. */
+/** The process's variables, which all calls share, together with those of the call that reads them. */
 function personal(shared, own) {
   const holder = (name) => (Object.hasOwn(own(), name) ? own() : shared);
   return new Proxy(shared, {
@@ -97,13 +97,13 @@ function personal(shared, own) {
   });
 }
 
-/** Whether what was not installed may be the reason. */
+/** Whether a dependency that was not installed may be the reason. */
 const isFor = (lacks, problem) => lacks && ['MODULE_NOT_FOUND', 'ERR_MODULE_NOT_FOUND'].includes(problem?.code);
 
-/** What went wrong, or what was not installed where it may be for that. */
+/** The reason of the failure, or the failed installation if that may have caused it. */
 const why = (problem, { lacks }) => (isFor(lacks, problem) ? `${lacks} (${String(problem.message ?? util.inspect(problem)).split('\n')[0]})` : problem);
 
-/** Calls the function; the event that says what came of it. */
+/** Calls the function; returns the event with its result. */
 async function answer(func, task) {
   if (!func.call) {
     try {
@@ -127,10 +127,10 @@ async function answer(func, task) {
     if (result === undefined) result = {};
   } catch (problem) {
     if (problem instanceof Error) show(problem);
-    // Another pack tries once more to have what this one lacks.
+    // Failed, so that another pack tries again to install what this one lacks.
     if (isFor(task.lacks, problem)) return failed(task, why(problem, task));
     if ('flare_id' in task.told) return failed(task, problem instanceof Error ? problem : util.inspect(problem));
-    // An activation's result, as OpenWhisk has it.
+    // The result of an activation, as in OpenWhisk.
     result = { error: problem ? plain(problem) : {} };
   }
   if (typeof result !== 'object' || result === null) return failed(task, RUNTIME.noResult);
@@ -147,7 +147,7 @@ async function answer(func, task) {
   return ofWorker('worker-succeeded', task, `,"output":${output}`);
 }
 
-/** Shows an error and where it came from, which is nowhere here. */
+/** Prints an error and its stack trace, without the launcher's own frames. */
 function show(problem) {
   if (typeof problem?.stack === 'string') {
     const ours = /\((?:\[stdin\]|\[worker eval\]|node:internal)|at (?:\[stdin\]|\[worker eval\]|node:internal)/;
@@ -156,16 +156,16 @@ function show(problem) {
   console.error(problem);
 }
 
-/** What an error is as JSON, which shows nothing of it otherwise. */
+/** An error as JSON, which would otherwise be empty. */
 function plain(problem) {
   if (!(problem instanceof Error)) return problem;
   const { name, message, stack } = problem;
   return { name, message, stack, ...problem };
 }
 
-/** Runs a worker to its end; its event. */
+/** Runs a worker to its end; returns its event. */
 async function perform(func, task) {
-  // A promise that nothing keeps waits for the deadline.
+  // A promise that is never settled waits for the deadline.
   const alive = setInterval(() => {}, FOREVER);
   try {
     return await answer(func, task);

@@ -1,14 +1,14 @@
-// A part of Node's launcher (serve.js): packages that a function does not bring.
+// A part of Node's launcher (serve.js): packages that a function does not contain.
 
 const Module = require('module');
 
 const PREFIX = path.resolve(process.execPath, '../..');
-// Where `npm install -g` puts them: Debian's npm leaves /usr to Debian.
+// Where `npm install -g` puts them: Debian's npm does not write to /usr.
 const GLOBAL = (PREFIX === '/usr' ? ['/usr/local', PREFIX] : [PREFIX]).map((prefix) => path.join(prefix, 'lib/node_modules'));
-// What is kept of what npm says, of which the last is most telling.
+// How much of npm's output is kept: the end tells most.
 const TAIL = 64 * 1024;
 
-/** Has `require` look there, last. Node takes it from a variable, which the function is not to see. */
+/** Makes `require` look there last. Node reads it from a variable, which is hidden from the function. */
 function lookInGlobalFolders() {
   const own = process.env.NODE_PATH;
   process.env.NODE_PATH = [own, ...GLOBAL].filter(Boolean).join(path.delimiter);
@@ -21,7 +21,7 @@ lookInGlobalFolders();
 
 let completing;
 
-/** Has what the package wants and does not bring, once for all workers; why not, if so. It may do without. */
+/** Installs missing dependencies, once for all workers; returns why not. The function may not need them. */
 function complete(init) {
   completing ??= obtain(init);
   return completing;
@@ -33,7 +33,7 @@ async function obtain({ installs, lacks }) {
   return problem;
 }
 
-/** Has npm install it beside the package: the runtime has given the pack a copy of it for that. */
+/** Has npm install them in the package, of which the runtime has given the pack a copy for that. */
 async function install() {
   const failing = 'the dependencies of package.json cannot be installed';
   const npm = findNpm();
@@ -46,12 +46,12 @@ async function install() {
   } catch (problem) {
     return `${failing}: ${problem.message}`;
   } finally {
-    // What npm has left running may still write there: it goes with the copy.
+    // Processes that npm left may still write there: it is removed with the copy.
     if (scratch) await fs.promises.rm(scratch, { recursive: true, force: true }).catch(() => {});
   }
 }
 
-/** What begins npm: that of this Node, or else what is found by its name. */
+/** The command that starts npm: the one of this Node, or else the one in PATH. */
 function findNpm() {
   const isThere = (file) => fs.existsSync(file);
   const own = GLOBAL.map((folder) => path.join(folder, 'npm/bin/npm-cli.js')).find(isThere);
@@ -60,7 +60,7 @@ function findNpm() {
   return found && [found];
 }
 
-/** What npm says of its failure, if it fails. */
+/** Returns npm's explanation if it fails. */
 function runNpm([program, ...first], scratch) {
   const { spawn } = require('child_process');
   const network = ['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-timeout=30000'];
@@ -78,7 +78,7 @@ function runNpm([program, ...first], scratch) {
   });
 }
 
-/** Of npm's lines about an error the first that is no detail of it. */
+/** The first of npm's lines about an error that is not a detail. */
 function telling(said) {
   const lines = said.split('\n').map((line) => line.trim());
   const errors = lines.map((line) => /^npm (?:error|ERR!) (.+)$/.exec(line)?.[1].trim()).filter(Boolean);

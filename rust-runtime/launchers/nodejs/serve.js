@@ -1,15 +1,15 @@
-// Runs functions of Node as OpenWhisk has them, and speaks the runtime's control protocol for them
-// (docs/architecture/program.md). The runtime hands it, with its other parts before it, to Node on standard input, and
-// tells it the function, and where that is, by the first frame, for which it may have to wait: whatever does not depend
-// on that is done before. The first line, RUNTIME, is what it has in common with the runtime (server/src/launcher.rs).
+// Runs functions for Node as in OpenWhisk, and speaks the runtime's control protocol for them
+// (docs/architecture/program.md). The runtime passes it, preceded by its other parts, to Node on standard input, and
+// names the function and its directory in the first frame, for which it may have to wait: whatever does not depend on
+// that is done before. The first line, RUNTIME, has the values shared with the runtime (server/src/launcher.rs).
 //
 // A pack of one worker is this thread, which then has nothing else to do: the control socket is read and written as a
-// file, and between flares nothing of the user's runs. For more workers it starts a thread for each, which stays for
-// the next flare. Where calls run beside each other each has a lane, and all of them this thread (ADR 0083).
+// file, and between flares no code of the user runs. For more workers it starts a thread for each, which stays for
+// the next flare. Concurrent calls have a lane each, and share this thread (ADR 0083).
 
 const threads = require('worker_threads');
 
-/** What each worker of this pack is to do. */
+/** The tasks of this pack's workers. */
 function tasksOf(command, run) {
   const { pack, packSizes, inputs, deadline, invocation = {}, logLimit = 0 } = command;
   const first = packSizes.slice(0, pack).reduce((sum, size) => sum + size, 0);
@@ -24,13 +24,13 @@ function tasksOf(command, run) {
   }));
 }
 
-/** Where a worker of this pack is in the flare's trace. */
+/** The place of a worker of this pack in the flare's trace. */
 function traced({ trace }, index) {
   if (!trace) return {};
   return { traceparent: `00-${trace.id}-${trace.workers[index]}-${trace.sampled ? '01' : '00'}` };
 }
 
-/** Says that the pack is ready; whether it is to run. */
+/** Reports that the pack is ready; returns whether to run it. */
 async function begin(control, command, run, tasks) {
   const ready = event('ready', run, ',"endpoint":null');
   const started = tasks.map((task) => ofWorker('worker-started', task));
@@ -90,7 +90,7 @@ class Pack {
   }
 }
 
-/** The life of a worker's thread: it says by itself what it prints, and how it ends. */
+/** The life of a worker's thread, which reports its output and its end itself. */
 function work({ descriptor, turn, name }) {
   const channel = new Channel(descriptor, turn);
   const func = new UserFunction(name);
@@ -107,7 +107,7 @@ function work({ descriptor, turn, name }) {
   });
 }
 
-/** Waits to be told of the function, goes to where it is, and says hello. */
+/** Waits for the function's name, enters its directory, and sends the hello. */
 function introduce(channel) {
   const text = channel.receive();
   if (text === null) process.exit();
@@ -121,7 +121,7 @@ function introduce(channel) {
 async function take(control, init, pack, run) {
   for (let text; (text = await control.receive()) !== null; ) {
     const command = JSON.parse(text);
-    // An abort may cross the end of its flare.
+    // An abort may arrive after the end of its flare.
     if (command.command !== 'run') continue;
     const number = /^\{"command":"run","run":(\d+)/.exec(text)[1];
     const tasks = tasksOf(command, number);
@@ -152,7 +152,7 @@ function serveOne(channel, launcher) {
   });
 }
 
-/** Flares of one worker beside each other: a call is known by where in the program it began. */
+/** Concurrent flares of one worker: a call is recognised by its asynchronous context. */
 function serveSeveral(channel, launcher, descriptors) {
   const { AsyncLocalStorage } = require('async_hooks');
   const calls = new AsyncLocalStorage();

@@ -1,16 +1,16 @@
-"""Python's launcher: runs functions of Python as OpenWhisk has them, and speaks the runtime's control protocol for them
-(docs/architecture/program.md). It is the parts of this directory, one after the other: this one, function.py, serve.py.
-The runtime hands it to the interpreter on standard input, and names the function and its directory in the first frame,
-for which it may have to wait: whatever does not depend on that is done before. Its first line, RUNTIME, is what it has
-in common with the runtime (server/src/launcher.rs).
+"""Python's launcher: runs functions for Python as in OpenWhisk, and speaks the runtime's control protocol for them
+(docs/architecture/program.md). Its parts in this directory follow each other: this one, function.py, serve.py.
+The runtime passes it to the interpreter on standard input, and names the function and its directory in the first frame,
+for which it may have to wait: whatever does not depend on that is done before. Its first line, RUNTIME, has the
+values shared with the runtime (server/src/launcher.rs).
 
-A pack of one worker is this process. For more it starts a process for each, which stays for the next flare, carries
-what they say to the runtime, and runs nothing of the user's itself.
+A pack of one worker is this process. For more it starts a process for each, which stays for the next flare, passes
+their events on to the runtime, and runs no code of the user itself.
 """
 
 import sys
 
-# The working directory, whatever that is by then.
+# The working directory at the time of an import, which may change.
 sys.path.pop(0)
 
 import fcntl
@@ -36,7 +36,7 @@ def event(name, run, **fields):
 
 
 class Failed(bytes):
-    """The frame that says why a worker failed."""
+    """The frame that reports why a worker failed."""
 
 
 def failed(run, worker, message, kind="error"):
@@ -45,10 +45,10 @@ def failed(run, worker, message, kind="error"):
 
 
 class Channel:
-    """Frames over a socket, each a length and then JSON."""
+    """Frames over a socket, each a length followed by JSON."""
 
     def __init__(self, descriptor):
-        # Neither where a function's `os.close` looks for it, nor open in what it starts.
+        # At a number that a function's `os.close` does not hit by accident, and not open in processes it starts.
         moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 64)
         os.close(descriptor)
         self.socket = socket.socket(fileno=moved)
@@ -66,7 +66,7 @@ class Channel:
         return bool(data)
 
     def next(self):
-        """The next frame, if all of it has come."""
+        """The next frame, if it has arrived completely."""
         if len(self.received) < HEADER.size:
             return None
         end = HEADER.size + HEADER.unpack_from(self.received)[0]

@@ -1,4 +1,4 @@
-# A part of Python's launcher (control.py): the user's function, and what comes of it.
+# A part of Python's launcher (control.py): the user's function, and its results.
 
 import importlib.machinery
 import importlib.util
@@ -15,11 +15,11 @@ WANTED, INSTALLED = "requirements.txt", ".requirements"
 
 
 class Loader(importlib.machinery.SourceFileLoader):
-    """Loads a function's module. A source that is a package by itself came without a name: traces have one that says
-    what it is, in place of that of the file it was put into."""
+    """Loads a function's module. A single source came without a name, so traces show a telling one instead of
+    the name of the file that it was stored in."""
 
     def source_to_code(self, data, path, *more, **options):
-        # More: since Python 3.15, the module's full name.
+        # `more`: since Python 3.15, the module's full name.
         shown = SHOWN if os.path.basename(path) == SOURCE else path
         return super().source_to_code(data, shown, *more, **options)
 
@@ -35,7 +35,7 @@ class Function:
         self.installs, self.lacks = init.get("installs", False), init.get("lacks")
 
     def complete(self):
-        """Has what the package wants and does not bring, once for all workers; why not, if so. It may do without."""
+        """Installs missing dependencies, once for all workers; returns why not. The function may not need them."""
         if not self.is_complete:
             self.is_complete = True
             if self.installs:
@@ -55,7 +55,7 @@ class Function:
             site.addsitedir(os.path.join(libraries, version, "site-packages"))
         if os.path.isdir(INSTALLED):
             site.addsitedir(os.path.join(directory, INSTALLED))
-        # What the package brings goes before what the machine has.
+        # The package's modules take precedence over the machine's.
         sys.path[:] = [directory, *sys.path[own:], *sys.path[:own]]
         loader = Loader("main__", os.path.join(directory, path))
         module = importlib.util.module_from_spec(importlib.util.spec_from_loader("main__", loader))
@@ -67,7 +67,7 @@ class Function:
         self.call = call
 
     def tell(self, told):
-        """Says, by environment variables, which run this is."""
+        """Sets the environment variables that identify this run."""
         names = {"__OW_" + name.upper(): value for name, value in told.items()}
         if "traceparent" in told:
             names["TRACEPARENT"] = told["traceparent"]
@@ -78,7 +78,7 @@ class Function:
 
 
 def install():
-    """Has pip install what the package wants beside it: the runtime has given the pack a copy of it for that."""
+    """Has pip install the dependencies in the package, of which the runtime has given the pack a copy for that."""
     import shutil
     import subprocess
     import tempfile
@@ -94,7 +94,7 @@ def install():
         told = {**os.environ, "HOME": scratch, "TMPDIR": scratch}
         started = subprocess.Popen(pip, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, env=told)
         with started:
-            words = last_words(started.stderr)
+            words = pass_on(started.stderr)
     except OSError as problem:
         return f"{WANTED} cannot be installed: {problem}"
     finally:
@@ -105,8 +105,8 @@ def install():
     return f"{WANTED} cannot be installed: {words or f'pip ended with exit code {started.returncode}'}"
 
 
-def last_words(pipe):
-    """Passes on what comes; the last of it that is told as an error, or else the last of it."""
+def pass_on(pipe):
+    """Passes pip's output on; returns its last error message, or else its last line."""
     last = error = before = ""
     while line := pipe.readline(PIECE):
         os.write(2, line)
@@ -115,34 +115,34 @@ def last_words(pipe):
         if text.startswith("ERROR: "):
             error = text.removeprefix("ERROR: ")
         elif "connection broken by" in text:
-            # What pip says in the end is that there is no such package.
+            # In the end pip only reports that there is no such package.
             before = "pip cannot reach the index of packages, and says: "
     return before + (error or last)
 
 
 def trace(problem):
-    """The frames of the launcher are nobody's business."""
+    """Prints the trace without the launcher's own frames."""
     frames = problem.__traceback__
     while frames and frames.tb_frame.f_code.co_filename.startswith(("<stdin>", "<frozen importlib")):
         frames = frames.tb_next
     traceback.print_exception(type(problem), problem, frames)
 
 
-def is_for_want(problem, task):
-    """Whether what was not installed may be the reason: of what is imported an error has the name."""
+def is_for_lack(problem, task):
+    """Whether a dependency that was not installed may be the reason: a failed import has its name."""
     return bool(task["lacks"]) and isinstance(problem, ImportError) and problem.name is not None
 
 
 def why(problem, task):
-    """What went wrong, or what was not installed where it may be for that."""
+    """The reason of the failure, or the failed installation if that may have caused it."""
     reason = f"{type(problem).__name__}: {problem}"
-    return f"{task['lacks']} ({reason})" if is_for_want(problem, task) else reason
+    return f"{task['lacks']} ({reason})" if is_for_lack(problem, task) else reason
 
 
 def attempt(otherwise, task, call, *given):
-    """What a call gives, or what `otherwise` makes of its exception, which nothing keeps then, nor what its frames have.
-    By itself: an interpreter without memory spins for ever where a handler begins after a function's 256th instruction
-    (python/cpython#132508)."""
+    """The result of a call, or of `otherwise` for its exception; then nothing refers to that or to its frames any more.
+    A function of its own: an interpreter without memory spins forever if a handler begins after a function's 256th
+    instruction (python/cpython#132508)."""
     try:
         return call(*given)
     except Exception as problem:
@@ -151,8 +151,8 @@ def attempt(otherwise, task, call, *given):
 
 
 def release(problem):
-    """Gives back what a function has filled its memory with, which the frames of the trace keep: the trace is still to
-    be printed. Generators among them run to their end. The exceptions before may be in a circle."""
+    """Frees the memory that a function has filled, which the frames of the trace refer to: the trace is still to be
+    printed. Generators among them run to their end. The previous exceptions may form a cycle."""
     for _ in range(16):
         if problem is None:
             break
@@ -167,12 +167,12 @@ def clear(frame):
     try:
         frame.clear()
     except Exception:
-        # It is running, or there is no memory to say so.
+        # It is running, or there is no memory for the error that says so.
         pass
 
 
 def answer(function, task):
-    """Calls the function; the frame that says what came of it."""
+    """Calls the function; returns the frame with its result."""
     return attempt(unanswered, task, outcome, function, task)
 
 
@@ -202,10 +202,10 @@ def not_loaded(problem, task):
 
 def raised(problem, task):
     trace(problem)
-    # Another pack tries once more to have what this one lacks.
-    if "flare_id" in task["told"] or is_for_want(problem, task):
+    # Failed, so that another pack tries again to install what this one lacks.
+    if "flare_id" in task["told"] or is_for_lack(problem, task):
         return failed(task["run"], task["worker"], why(problem, task))
-    # An activation's result, as OpenWhisk has it. Of some, such as `MemoryError`, there is nothing but the name.
+    # The result of an activation, as in OpenWhisk. Some errors, such as `MemoryError`, have only a name.
     return {"error": str(problem) or type(problem).__name__}
 
 
@@ -227,7 +227,7 @@ def flush():
 
 
 def perform(function, task, channel):
-    """Runs a worker; whoever the function has made of this process says nothing."""
+    """Runs a worker; processes that the function has forked report nothing."""
     process = os.getpid()
     try:
         result = answer(function, task)

@@ -18,7 +18,7 @@ def leave(code, process, task, channel):
 
 
 class Lines:
-    """What a worker's process writes to one of its pipes, as the events of its log."""
+    """The output of a worker's process on one of its pipes, as events of its log."""
 
     def __init__(self, pipe, stream):
         os.set_blocking(pipe, False)
@@ -28,7 +28,7 @@ class Lines:
         return self.pipe
 
     def read(self):
-        """What is there now: nothing at the end, none where there is none yet."""
+        """The available bytes: empty at the end, none if there are none yet."""
         try:
             return os.read(self.pipe, PIECE)
         except BlockingIOError:
@@ -74,7 +74,7 @@ class Worker:
         self.number = None
 
     def rest(self, run):
-        """What it has written and nobody has read. Bounded, as what it has started may write for ever."""
+        """The output that was not read yet. Bounded, as processes that it has started may write forever."""
         said = []
         for lines in self.pipes:
             for _ in range(64):
@@ -100,7 +100,7 @@ class Worker:
 
 
 def work(function, channel):
-    """The life of a worker's process, which ends with its pack's."""
+    """The life of a worker's process, which ends with its pack."""
     import ctypes
 
     try:
@@ -120,7 +120,7 @@ class Pack:
         self.selector = selectors.DefaultSelector()
 
     def make_ready(self, size):
-        """Has a process for each worker; none stays that has ended since the last flare."""
+        """Starts a process for each worker, and replaces those that have ended since the last flare."""
         for worker in [worker for worker in self.workers if worker.has_ended()]:
             worker.forget(self.selector)
             self.workers.remove(worker)
@@ -132,9 +132,9 @@ class Pack:
             self.workers.append(worker)
 
     def run(self, run, tasks):
-        """Until all workers have ended, or this process ends as one of theirs has."""
+        """Runs until all workers have ended, or this process ends because one of theirs has."""
         for worker in self.workers:
-            # What was said since the last flare is of none.
+            # Output since the last flare belongs to no worker.
             worker.rest(run)
             worker.number = None
         for worker, task in zip(self.workers, tasks):
@@ -161,7 +161,7 @@ class Pack:
             self.control.send(*lines.take(data, run, worker.number))
 
     def end_like(self, worker, run):
-        """A worker that ends its process ends its pack's, as it would with threads."""
+        """A worker that ends its process ends its pack's process as well, as with threads."""
         status = os.waitstatus_to_exitcode(os.waitpid(worker.process, 0)[1])
         told = -status if -status in RUNTIME["dyingSignals"] else None
         dying = {"event": "dying", "run": run, "worker": worker.number, "signal": told}
@@ -174,7 +174,7 @@ class Pack:
 
 
 def tasks_of(command):
-    """What each worker of this pack is to do."""
+    """The tasks of this pack's workers."""
     sizes, inputs = command["packSizes"], command["inputs"]
     size, first = sizes[command["pack"]], sum(sizes[: command["pack"]])
     told = {"deadline": str(command["deadline"] // 1000), **command.get("invocation", {})}
@@ -187,7 +187,7 @@ def tasks_of(command):
 
 
 def traced(command, index):
-    """Where a worker of this pack is in the flare's trace."""
+    """The place of a worker of this pack in the flare's trace."""
     trace = command.get("trace")
     if not trace:
         return {}
@@ -196,7 +196,7 @@ def traced(command, index):
 
 
 def begin(control, command, tasks):
-    """Says that the pack is ready; whether it is to run."""
+    """Reports that the pack is ready; returns whether to run it."""
     run = command["run"]
     started = [event("worker-started", run, worker=task["worker"]) for task in tasks]
     ready = event("ready", run, endpoint=None)
@@ -223,7 +223,7 @@ def serve(control, function):
     pack = Pack(function, control)
     while (command := control.receive()) is not None:
         if command["command"] != "run":
-            # An abort that crossed the end of its flare.
+            # An abort that arrived after the end of its flare.
             continue
         tasks = tasks_of(command)
         if len(tasks) > 1:

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_cannot_be_run_say_why() {
+    fn invalid_requests_are_refused_with_the_reason() {
         let outside = run_pack(|body| body["pack"] = 2.into());
         let refusal = |run: RunPack| run.check().unwrap_err().to_string();
         assert!(refusal(outside).contains("pack 2"));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interpreter_is_told_its_function() {
+    fn an_interpreter_receives_its_function() {
         let init = |installs, lacks| {
             let init = Init {
                 directory: Path::new("/package"),

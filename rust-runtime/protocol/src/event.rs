@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_an_earlier_sdk_is_a_text() {
+    fn a_line_of_an_earlier_sdk_is_read_as_text() {
         let event = r#"{"event":"log","worker":0,"stream":"stdout","line":"said","at":1}"#;
         let parsed = serde_json::from_str(event).unwrap();
         assert!(matches!(parsed, PackEvent::Log { text, .. } if text == "said"));

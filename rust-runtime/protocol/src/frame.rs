@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_is_read_until_the_end() {
+    fn sealed_frames_are_read_until_the_end() {
         let mut frame = vec![0; HEADER];
         frame.extend_from_slice(b"{}");
         seal(&mut frame);

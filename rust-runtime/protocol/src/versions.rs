@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_both_speak_is_the_newest_that_is_common() {
+    fn the_newest_common_version_is_chosen() {
         for (other, common) in [
             ("1-2", None),
             ("1-3", Some(3)),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_read_as_they_are_written() {
+    fn versions_are_read_as_they_are_written() {
         for text in ["4", "2-5"] {
             assert_eq!(versions(text).to_string(), text);
         }

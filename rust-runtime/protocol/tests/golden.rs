@@ -152,7 +152,7 @@ fn names_and_numbers_of_both_sides() {
 }
 
 #[test]
-fn outputs_as_the_invoker_is_told_them() {
+fn outputs_as_the_invoker_receives_them() {
     for (name, event) in [
         (
             "told-output.json",

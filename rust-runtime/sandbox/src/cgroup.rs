@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_has_to_be_there_and_is_not_is_told() {
+    fn a_missing_file_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let cgroup = cgroup(directory.path(), &[("memory.max", "max")]);
         let failed = cgroup.change(&LIMITS).unwrap_err().to_string();

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_versions_are_told_the_same() {
+    fn both_versions_get_the_same_limits() {
         let limits = Limits {
             memory: 512,
             cpus: 1.5,

@@ -12,7 +12,7 @@ use crate::spec::Limits;
 
 /// The output of `burst-runtime sandbox --check`.
 #[derive(Debug, Serialize)]
-pub struct Possibility {
+pub struct CheckReport {
     possible: bool,
     /// How limits can be enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -24,7 +24,7 @@ pub struct Possibility {
 
 /// Makes a sandbox and ends it. For a process with one thread that does nothing else.
 #[must_use]
-pub fn check() -> Possibility {
+pub fn check() -> CheckReport {
     let limits = Limits {
         memory: 64,
         cpus: 1.0,
@@ -33,7 +33,7 @@ pub fn check() -> Possibility {
     };
     let held = held_by_cgroups(&limits);
     let plan = Plan {
-        user: credentials::may_make_walls().then_some(NOBODY),
+        user: credentials::may_make_namespaces().then_some(NOBODY),
         package: None,
         sockets: None,
         root: None,
@@ -45,7 +45,7 @@ pub fn check() -> Possibility {
         environment: None,
     };
     match Sandbox::make(plan, |_| {}).and_then(Sandbox::reap) {
-        Ok(exit) if exit.code == 0 => Possibility {
+        Ok(exit) if exit.code == 0 => CheckReport {
             possible: true,
             limits: Some(held),
             reason: None,
@@ -58,11 +58,11 @@ pub fn check() -> Possibility {
 /// The user of the only process in it.
 const NOBODY: u32 = 65534;
 
-fn impossible(error: &str) -> Possibility {
-    Possibility {
+fn impossible(error: &str) -> CheckReport {
+    CheckReport {
         possible: false,
         limits: None,
-        reason: Some(format!("{error}: {}", what_to_change())),
+        reason: Some(format!("{error}: {}", remedy())),
     }
 }
 
@@ -84,13 +84,13 @@ fn held_by_cgroups(limits: &Limits) -> &'static str {
 }
 
 /// Returns what to change about the most likely obstacle.
-fn what_to_change() -> &'static str {
+fn remedy() -> &'static str {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let is = |file: &str, value: &str| read(file).trim() == value;
     let (users, status) = (read("/proc/self/uid_map"), read("/proc/self/status"));
     let alone = users.split_ascii_whitespace().nth(2) == Some("1");
     let filtered = |line: &str| line.starts_with("Seccomp:") && line.ends_with('2');
-    if alone && credentials::may_make_walls() {
+    if alone && credentials::may_make_namespaces() {
         "this is the root of a container without other users; run as an ordinary user"
     } else if is("/proc/sys/user/max_user_namespaces", "0") {
         "set user.max_user_namespaces to more than 0 by sysctl"
@@ -98,7 +98,7 @@ fn what_to_change() -> &'static str {
         "set kernel.unprivileged_userns_clone to 1 by sysctl"
     } else if is(APPARMOR, "1") {
         "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl"
-    } else if rustix::process::geteuid().is_root() && !credentials::may_make_walls() {
+    } else if rustix::process::geteuid().is_root() && !credentials::may_make_namespaces() {
         "this is root without root's rights; run as an ordinary user, or with CAP_SYS_ADMIN"
     } else if status.lines().any(filtered) {
         "this is a container whose filter of system calls forbids it; run it without, or outside of a container"

@@ -367,7 +367,7 @@ mod tests {
 
     /// Returns what a server receives from a program that dies with its answer unread, either within its request or
     /// after that.
-    async fn heard_of_who_dies(has_ended: bool) -> Received {
+    async fn received_from_a_dying_program(has_ended: bool) -> Received {
         let mut connection = Connection::new().await;
         // Nothing more can be written to it.
         fill(&connection.inner).await;
@@ -386,10 +386,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_program_that_dies_with_its_answer_unread_has_not_said_all() {
+    async fn a_program_that_dies_with_its_answer_unread_causes_a_reset() {
         for _ in 0..ATTEMPTS {
             let reset = Err(ErrorKind::ConnectionReset);
-            let heard = heard_of_who_dies(false).await;
+            let heard = received_from_a_dying_program(false).await;
             assert_eq!(heard, (" and more".to_owned(), reset));
         }
     }
@@ -397,13 +397,13 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_has_ended_its_request_may_die_with_the_answer_unread() {
         for _ in 0..ATTEMPTS {
-            let heard = heard_of_who_dies(true).await;
+            let heard = received_from_a_dying_program(true).await;
             assert_eq!(heard, (" and more".to_owned(), Ok(())));
         }
     }
 
     #[tokio::test]
-    async fn a_server_that_breaks_off_is_heard_and_has_not_said_all() {
+    async fn a_server_that_breaks_off_is_read_before_the_reset() {
         for _ in 0..ATTEMPTS {
             let mut connection = Connection::new().await;
             fill(&connection.outer).await;
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_pack_s_kernel_still_has_at_the_end_is_waited_for() {
+    async fn data_in_the_packs_kernel_is_delivered_at_the_end() {
         let mut heard = Vec::new();
         // Now and then a machine is so slow that nothing seems to be left.
         for _ in 0..ATTEMPTS {
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_pack_that_has_ended_has_said_is_waited_for_until_its_end() {
+    async fn all_data_of_a_pack_that_has_ended_is_delivered() {
         let (mut heard, all) = (Vec::new(), [(" and all".to_owned(), Ok(()))]);
         // Now and then a machine is so slow that the time runs out.
         for _ in 0..ATTEMPTS {

@@ -25,7 +25,7 @@ pub(crate) enum Credentials {
 impl Credentials {
     /// Returns the credentials for a pack that is to run as this user.
     pub(crate) fn find(user: Option<u32>) -> Result<Self, Error> {
-        match (may_make_walls(), user) {
+        match (may_make_namespaces(), user) {
             (true, Some(user)) if user != 0 && user != u32::MAX => Ok(Self::Root { user }),
             (true, _) => Err(SpecError::NoUser.into()),
             (false, None) => Ok(Self::User {
@@ -77,7 +77,7 @@ fn leave_others_watchers() {
 const SHARE: u32 = 8;
 
 /// Whether this process may make namespaces without a user namespace.
-pub(crate) fn may_make_walls() -> bool {
+pub(crate) fn may_make_namespaces() -> bool {
     let effective = capabilities(None).map(|sets| sets.effective);
     geteuid().is_root() && effective.is_ok_and(|has| has.contains(CapabilitySet::SYS_ADMIN))
 }

@@ -8,7 +8,7 @@ use std::io;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::credentials::may_make_walls;
+use crate::credentials::may_make_namespaces;
 
 /// Raises this process's limit as far as it may.
 pub(crate) fn keep_all() -> io::Result<()> {
@@ -25,7 +25,7 @@ pub(crate) fn keep_all() -> io::Result<()> {
 pub(crate) fn hold(files: u32) -> io::Result<()> {
     let bound = getrlimit(Resource::Nofile)
         .maximum
-        .filter(|_| !may_make_walls());
+        .filter(|_| !may_make_namespaces());
     let most = bound.map_or(files.into(), |bound| (bound - bound / 4).min(files.into()));
     let limit = Rlimit {
         current: Some(most),

@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_for_packs_is_refused_with_a_sentence() {
+    fn unsuitable_directories_are_refused_with_the_reason() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("file");
         let link = directory.path().join("link");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_may_change_where_another_directory_is() {
+    fn a_source_inside_a_writable_directory_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let inner = directory.path().join("inner");
         let link = directory.path().with_extension("link");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_the_sandbox_is_hidden_and_nothing_made_in_what_is_not_its_own() {
+    fn targets_hide_nothing_and_are_created_only_in_the_sandboxs_own_root() {
         let taken = ["/etc/hosts", "/lib64", "/tmp", "/usr/lib/x"].map(PathBuf::from);
         let place = |target: &str| {
             let directory = Directory {

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_to_be_had_is_not_in_the_list() {
+    fn dangerous_system_calls_are_not_allowed() {
         Filter::new().unwrap();
         let rules = allowed().unwrap();
         for call in [

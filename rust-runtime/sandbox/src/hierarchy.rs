@@ -132,7 +132,7 @@ mod tests {
     const GROUPS: &str = "9:pids:/\n5:memory:/box/me\n3:cpu,cpuacct:/a\n0::/user/me\n";
 
     #[test]
-    fn version_1_is_below_ones_own_groups() {
+    fn groups_of_version_1_are_below_the_shims_own() {
         let found = Hierarchies::one(GROUPS, MOUNTS, |_| true).unwrap();
         let root = Path::new("/sys/fs/cgroup");
         let parents = ["cpu,cpuacct/a", "memory/me", "pids"].map(|path| root.join(path));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn version_2_is_where_all_controllers_are_handed_on() {
+    fn groups_of_version_2_are_where_all_controllers_are_delegated() {
         let handed_on = |path: &Path| match path.ends_with("user") {
             true => "cpu io memory pids".to_owned(),
             false => "memory pids".to_owned(),

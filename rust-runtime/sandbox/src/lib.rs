@@ -1,7 +1,7 @@
 //! Isolates a pack by the kernel's own means, for root and for ordinary users, without a daemon.
 //!
-//! `burst-runtime sandbox` is the shim of one pack ([`launch`]): it builds the walls of the sandbox, runs
-//! `burst-runtime serve` as process 1 inside them, and ends it. An invoker starts one shim, of its own release, for
+//! `burst-runtime sandbox` is the shim of one pack ([`launch`]): it makes the sandbox, runs
+//! `burst-runtime serve` as process 1 inside it, and ends it. An invoker starts one shim, of its own release, for
 //! each pack and talks to it as follows.
 //!
 //! # Calls
@@ -57,7 +57,7 @@
 //! | line of standard output | when |
 //! | --- | --- |
 //! | `listening on 127.0.0.1:PORT` | the runtime listens there, on the machine's loopback, and all limits are in force |
-//! | `processes PID PID` | the walls are complete: when these processes, the shim's descendants by their numbers on the machine, end, so do all others in the sandbox; before `listening` |
+//! | `processes PID PID` | the isolation is complete: when these processes, the shim's descendants by their numbers on the machine, end, so do all others in the sandbox; before `listening` |
 //! | `limits made` | the new limits are in force |
 //! | `limits refused: REASON` | the limits cannot be applied; the previous ones stay in force |
 //! | `limits failed: REASON` | the kernel has refused a change, and it is unknown which limits are in force |
@@ -87,11 +87,11 @@
 //! answers only packs of its flare. At most 256 unanswered connections are kept, plus one for each of the expected
 //! packs, for 10 s each; if there is no room, connections from the source with the most of them are closed first.
 //!
-//! # The walls
+//! # Isolation
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | with whose rights the walls are built: root's, or those of a user namespace of the shim | `credentials` |
+//! | with whose rights a pack is isolated: root's, or those of a user namespace of the shim | `credentials` |
 //! | namespaces and the pack's root, with `hakoniwa` | `root`, `libraries`, `interpreters`, `directories` |
 //! | how many descriptors shim and pack may have | `descriptors` |
 //! | what process 1 does before it becomes the runtime: restricts its mounts, changes its user, drops its rights | `process_one`, `mounts`, `loopback` |
@@ -147,7 +147,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-pub use check::{Possibility, check};
+pub use check::{CheckReport, check};
 pub use directories::MountError;
 pub use shim::launch;
 
@@ -220,10 +220,10 @@ pub enum Error {
     /// The sandbox's processes cannot be started or waited for.
     #[error("the sandbox cannot be made: {0}")]
     Processes(#[source] hakoniwa::Error),
-    /// A wall could not be built: the message that process 1, or the process waiting for it, has sent.
+    /// Isolation could not be set up: the message that process 1, or the process waiting for it, has sent.
     #[error("the sandbox cannot be made: {0}")]
-    Walls(String),
-    /// The walls were not complete in time.
+    Isolation(String),
+    /// Isolation was not complete in time.
     #[error("the sandbox cannot be made: process 1 is not isolated within {0:?}")]
     Late(Duration),
     /// Waiting for standard input or signals failed.

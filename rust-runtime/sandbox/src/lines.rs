@@ -67,7 +67,7 @@ mod tests {
     use std::os::fd::AsFd;
 
     #[test]
-    fn lines_come_whole_and_in_order() {
+    fn lines_are_read_whole_and_in_order() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut lines = Lines::of(reader.as_fd());
         writer.write_all(b"one\ntw").unwrap();
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_the_end() {
+    fn a_line_that_is_too_long_ends_the_input() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut lines = Lines::of(reader.as_fd());
         for _ in 0..LIMIT / 4096 {

@@ -1,4 +1,4 @@
-//! The last walls, which process 1 builds around itself before it becomes the runtime.
+//! The last part of the isolation, which process 1 sets up itself before it becomes the runtime.
 
 use std::ffi::OsString;
 use std::io;
@@ -37,7 +37,7 @@ pub(crate) struct ProcessOne {
     pub(crate) writable: Vec<String>,
     /// Directories that the runtime empties.
     pub(crate) scratch: Vec<&'static str>,
-    /// The environment of the runtime; without one, process 1 ends successfully once the walls are complete.
+    /// The environment of the runtime; without one, process 1 ends successfully once it is isolated.
     pub(crate) environment: Option<Vec<(OsString, OsString)>>,
 }
 
@@ -46,7 +46,7 @@ impl ProcessOne {
     /// becomes the runtime.
     pub(crate) fn run(&self) -> i32 {
         let life_line = io::stdin();
-        let runtime = match self.close_in(&life_line) {
+        let runtime = match self.isolate(&life_line) {
             Ok(runtime) => runtime,
             Err(error) => {
                 // Fails if the shim has ended.
@@ -64,9 +64,9 @@ impl ProcessOne {
         }
     }
 
-    /// Builds the remaining walls, in an order that leaves each step the rights it needs. Returns the command of the
+    /// Sets up the rest of the isolation, in an order that leaves each step the rights it needs. Returns the command of the
     /// runtime.
-    fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
+    fn isolate(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
         // The shim meanwhile moves it into its control group, and keeps its network, to give the pack access to others
         // later.
         let network = Namespace::own().map_err(|reason| Error::kernel("a network", reason))?;

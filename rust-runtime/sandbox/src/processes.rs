@@ -70,7 +70,7 @@ impl Processes {
         }
     }
 
-    /// Does for process 1 what only the shim can, while process 1 builds its walls. Returns the pack's network.
+    /// Does for process 1 what only the shim can, while process 1 isolates itself. Returns the pack's network.
     pub(crate) fn attend(
         &mut self,
         cgroup: Option<&mut ControlGroup>,
@@ -95,10 +95,10 @@ impl Processes {
     fn explained<T>(&mut self, heard: Result<T, Error>) -> Result<T, Error> {
         match heard {
             Err(Error::Handover(reason)) if reason.kind() == io::ErrorKind::WouldBlock => {
-                Err(Error::Late(WALLS))
+                Err(Error::Late(ISOLATION))
             }
             // Process 1 has ended, and the monitor, which waits for it, knows how.
-            Err(Error::Handover(_)) => Err(Error::Walls(self.reap()?.reason)),
+            Err(Error::Handover(_)) => Err(Error::Isolation(self.reap()?.reason)),
             heard => heard,
         }
     }
@@ -134,7 +134,7 @@ impl Processes {
         let message = handover::receive(life_line).map_err(Error::Handover)?;
         match message.words.is_empty() {
             true => Ok(message),
-            false => Err(Error::Walls(message.words)),
+            false => Err(Error::Isolation(message.words)),
         }
     }
 
@@ -170,7 +170,7 @@ impl Processes {
         let status = self.monitor.wait();
         // The monitor may have been killed before it could end process 1.
         self.kill();
-        let deadline = Instant::now() + WALLS;
+        let deadline = Instant::now() + ISOLATION;
         while let Ok(child) = waitpid(None, WaitOptions::NOHANG) {
             if Instant::now() > deadline {
                 return Err(Error::DoesNotEnd);
@@ -202,7 +202,7 @@ impl std::fmt::Debug for Processes {
 
 /// How long process 1 may take to isolate itself, and the kernel to end what it kills: a busy machine may have no time
 /// for either.
-const WALLS: Duration = Duration::from_secs(60);
+const ISOLATION: Duration = Duration::from_secs(60);
 
 /// Makes a socket pair that keeps the boundaries of messages, and reports the sender of each to our end.
 fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
@@ -211,6 +211,6 @@ fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, flags, None).map_err(failed)?;
     sockopt::set_socket_passcred(&ours, true).map_err(failed)?;
     let timeout = sockopt::Timeout::Recv;
-    sockopt::set_socket_timeout(&ours, timeout, Some(WALLS)).map_err(failed)?;
+    sockopt::set_socket_timeout(&ours, timeout, Some(ISOLATION)).map_err(failed)?;
     Ok((ours, theirs))
 }

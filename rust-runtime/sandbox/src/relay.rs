@@ -231,7 +231,7 @@ mod tests {
     use tokio_util::sync::CancellationToken;
 
     #[tokio::test]
-    async fn the_kernel_keeps_no_more_however_fast_one_reads() {
+    async fn the_kernels_buffers_do_not_grow_for_fast_readers() {
         let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap();
         let sent = 64 << 20;
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn repeated_connections_do_not_keep_it_from_ending() {
+    async fn repeated_connections_do_not_keep_a_relay_from_ending() {
         let (listener, address) = listener();
         let come = move || drop(std::net::TcpStream::connect(address).unwrap());
         come();

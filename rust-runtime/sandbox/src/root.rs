@@ -9,7 +9,7 @@ use hakoniwa::{Container, MountOptions, Namespace, Rlimit, Runctl};
 use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
-use crate::credentials::{INSIDE, SCAFFOLD, may_make_walls};
+use crate::credentials::{INSIDE, SCAFFOLD, may_make_namespaces};
 use crate::directories::Directory;
 use crate::interpreters;
 use crate::libraries;
@@ -64,7 +64,7 @@ pub(crate) struct Root<'a> {
 }
 
 impl Root<'_> {
-    /// Describes all walls except those that process 1 builds.
+    /// Describes all of the isolation except what process 1 sets up.
     pub(crate) fn container(&self, limits: &Limits, counted: bool) -> Result<Container, Error> {
         let mut layout = Layout::empty();
         for namespace in [
@@ -271,7 +271,9 @@ fn limit(container: &mut Container, limits: &Limits, counted: bool) {
     }
     for (limit, resource, most) in held {
         // Only root may raise a limit.
-        let bound = getrlimit(resource).maximum.filter(|_| !may_make_walls());
+        let bound = getrlimit(resource)
+            .maximum
+            .filter(|_| !may_make_namespaces());
         let most = bound.map_or(most, |bound| bound.min(most));
         container.setrlimit(limit, most, most);
     }

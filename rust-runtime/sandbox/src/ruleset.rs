@@ -1,4 +1,4 @@
-//! Restrictions by Landlock, if the kernel has it: a second wall behind the mounts. Its rules apply to paths whatever a
+//! Restrictions by Landlock, if the kernel has it: a second layer behind the mounts. Its rules apply to paths whatever a
 //! mount would permit, should one of the mounts be wrong.
 
 use landlock::{

@@ -19,7 +19,7 @@ use crate::{Error, SpecError, signals};
 /// For a process with one thread that does nothing else: it changes its own namespaces.
 ///
 /// # Errors
-/// When the description is refused, or a wall cannot be built; then nothing has run.
+/// When the description is refused, or isolation cannot be set up; then nothing has run.
 pub fn launch() -> Result<u8, Error> {
     let input = io::stdin();
     let mut lines = Lines::of(input.as_fd());

@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unsound_is_refused() {
+    fn invalid_descriptions_are_refused() {
         let sizes = r#""tmpMiB":64,"shmMiB":64"#;
         for (fields, said) in [
             (
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_left_out_has_its_default() {
+    fn optional_fields_have_defaults() {
         let spec = format!(r#"{{"package":"/tmp","tmpMiB":1,"shmMiB":1,"limits":{LIMITS}}}"#);
         let spec = Spec::read(spec.as_bytes()).unwrap();
         assert_eq!(spec.grace(), Duration::from_secs(1));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_is_one_thing() {
+    fn an_order_has_exactly_one_field() {
         assert_eq!(
             Order::read(br#"{"open":["localhost:1"]}"#).unwrap(),
             Order::Open(vec!["localhost:1".to_owned()])

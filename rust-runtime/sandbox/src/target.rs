@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_server_is_refused() {
+    fn invalid_servers_are_refused() {
         for text in [
             "",
             "redis",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_needs_one_has_a_name() {
+    fn only_targets_that_need_a_name_have_one() {
         for (text, name) in [
             ("redis.example:6379", Some("redis.example")),
             ("localhost:6379", None),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn each_address_has_the_others_behind_it() {
+    async fn each_address_has_the_others_as_alternatives() {
         let targets = ["192.0.2.1:9", "192.0.2.1:9", "127.0.0.1:9"].map(str::to_owned);
         let found = find(&targets).await.unwrap();
         assert_eq!(found.servers.len(), 2);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn addresses_are_found_once_and_only_where_a_server_can_be() {
+    async fn only_addresses_that_a_server_can_have_are_found() {
         let find = async |text: &str| text.parse::<Target>().unwrap().find().await;
         assert_eq!(
             find("[::ffff:192.0.2.1]:9").await.unwrap(),

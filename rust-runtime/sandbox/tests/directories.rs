@@ -75,7 +75,7 @@ fn a_read_only_directory_can_be_read_and_nothing_else() {
 }
 
 #[test]
-fn what_is_written_to_a_writable_one_is_there_and_is_the_packs_users() {
+fn files_in_a_writable_directory_belong_to_the_packs_user() {
     for who in everybody() {
         let directory = directory();
         open_to(who, directory.path());
@@ -103,7 +103,7 @@ fn what_is_written_to_a_writable_one_is_there_and_is_the_packs_users() {
 }
 
 #[test]
-fn roots_packs_write_only_where_everybody_may() {
+fn roots_packs_write_only_where_everyone_may() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let directory = directory();
         let pack = Pack::new(who).with("mounts", json!([mount(directory.path(), "/data", false)]));
@@ -115,7 +115,7 @@ fn roots_packs_write_only_where_everybody_may() {
 }
 
 #[test]
-fn nothing_else_is_seen_and_mounts_have_their_flags() {
+fn only_mounted_directories_are_visible_and_have_their_flags() {
     for who in everybody() {
         let (one, two) = (directory(), directory());
         let mounts = json!([
@@ -149,7 +149,7 @@ fn nothing_else_is_seen_and_mounts_have_their_flags() {
 }
 
 #[test]
-fn links_to_a_source_are_followed_and_those_in_it_lead_nowhere_else() {
+fn links_to_a_source_are_followed_and_links_out_of_it_are_not() {
     for who in everybody() {
         let (directory, hidden) = (directory(), directory());
         let link = open_directory();
@@ -172,7 +172,7 @@ fn links_to_a_source_are_followed_and_those_in_it_lead_nowhere_else() {
 }
 
 #[test]
-fn a_source_that_is_gone_is_told() {
+fn a_missing_source_is_reported() {
     for who in everybody() {
         let directory = directory();
         let gone = directory.path().join("gone");
@@ -194,7 +194,7 @@ fn a_source_that_is_gone_is_told() {
 
 /// Nothing may be hidden, and nothing created in what the pack is only shown: links in the root are not followed.
 #[test]
-fn what_the_sandbox_has_itself_is_no_target() {
+fn paths_of_the_sandbox_are_refused_as_targets() {
     for who in everybody() {
         let directory = directory();
         let root = open_directory();
@@ -240,7 +240,7 @@ fn what_the_sandbox_has_itself_is_no_target() {
 
 /// As mounts of /tmp and /home often have: only the user who has mounted them may clear these flags.
 #[test]
-fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
+fn with_locked_flags_a_directory_is_mounted_as_requested_or_refused() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
         let directory = directory();
         let path = directory.path().display();
@@ -274,7 +274,7 @@ fn where_flags_are_locked_a_directory_is_what_was_asked_for_or_refused() {
 
 /// Root could clear these flags, and does not.
 #[test]
-fn what_is_closed_on_the_machine_stays_so_for_roots_packs() {
+fn restrictions_of_the_machines_mounts_hold_for_roots_packs() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let directory = directory();
         let path = directory.path().display();
@@ -311,7 +311,7 @@ fn second_line(shim: &mut Shim) -> (Value, String) {
 }
 
 #[test]
-fn two_packs_share_what_they_are_given() {
+fn two_packs_share_a_mounted_directory() {
     for who in everybody() {
         let directory = directory();
         open_to(who, directory.path());

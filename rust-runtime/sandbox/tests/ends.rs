@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::support::{Pack, Who, everybody, groups, unused_group};
 
 #[test]
-fn a_runtime_that_ends_by_itself_has_its_code_told() {
+fn the_exit_code_of_a_runtime_that_ends_by_itself_is_passed_on() {
     for who in everybody() {
         for code in [0, 7] {
             let pack = Pack::new(who);
@@ -31,7 +31,7 @@ fn a_closed_standard_input_ends_all() {
 }
 
 #[test]
-fn signals_end_it_as_well() {
+fn signals_end_a_sandbox_as_well() {
     for who in everybody() {
         for signal in [libc::SIGTERM, libc::SIGINT] {
             let pack = Pack::new(who);
@@ -57,7 +57,7 @@ fn a_pack_that_does_not_end_is_killed_after_its_grace() {
 }
 
 #[test]
-fn a_killed_shim_leaves_nobody() {
+fn a_killed_shim_leaves_no_process() {
     for who in everybody() {
         let mut pack = Pack::new(who);
         let prefix = format!("{}-", unused_group());
@@ -83,7 +83,7 @@ fn a_killed_shim_leaves_nobody() {
 }
 
 #[test]
-fn a_killed_process_1_takes_all_along() {
+fn the_kill_of_process_1_ends_all_processes() {
     for who in everybody() {
         let pack = Pack::new(who);
         let mut shim = pack.started("crowd");

@@ -55,10 +55,9 @@ fn send_in_vain(client: &mut Client, server: &str) -> String {
 }
 
 #[test]
-fn the_internet_is_reached_and_neither_the_machine_nor_what_is_private() {
-    if !world::enter(
-        "internet::the_internet_is_reached_and_neither_the_machine_nor_what_is_private",
-    ) {
+fn the_internet_is_reachable_but_not_the_machine_or_private_networks() {
+    if !world::enter("internet::the_internet_is_reachable_but_not_the_machine_or_private_networks")
+    {
         return;
     }
     let elsewhere = Elsewhere::wire();
@@ -101,8 +100,8 @@ fn the_internet_is_reached_and_neither_the_machine_nor_what_is_private() {
 }
 
 #[test]
-fn names_are_found_by_the_machine_s_resolvers_alone() {
-    if !world::enter("internet::names_are_found_by_the_machine_s_resolvers_alone") {
+fn names_are_resolved_only_by_the_machines_resolvers() {
+    if !world::enter("internet::names_are_resolved_only_by_the_machines_resolvers") {
         return;
     }
     let _elsewhere = Elsewhere::wire();
@@ -239,7 +238,7 @@ fn exhausting_all_resources_harms_the_pack_alone() {
 }
 
 #[test]
-fn what_is_no_range_opens_nothing() {
+fn an_invalid_range_opens_nothing() {
     let mut client = Client::start(*everybody().last().unwrap());
     let told = client.told(r#"{"internet":{"closed":["10.0.0.0/33"]}}"#);
     assert!(
@@ -251,7 +250,7 @@ fn what_is_no_range_opens_nothing() {
 }
 
 #[test]
-fn a_root_without_a_file_of_resolvers_is_told() {
+fn a_root_without_a_file_of_resolvers_is_reported() {
     let root = crate::support::open_directory();
     copy_libraries(root.path());
     for who in everybody() {

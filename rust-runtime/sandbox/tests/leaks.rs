@@ -10,7 +10,7 @@ const KILLS: u64 = 60;
 const STEP: Duration = Duration::from_micros(400);
 
 #[test]
-fn whenever_a_shim_is_killed_nothing_is_left() {
+fn a_shim_killed_at_any_time_leaves_nothing() {
     for who in everybody() {
         let pack = Pack::new(who);
         for kill in 0..KILLS {

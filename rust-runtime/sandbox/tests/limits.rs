@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{Pack, Who, everybody};
 
 #[test]
-fn scratch_space_ends() {
+fn scratch_space_is_limited() {
     for who in everybody() {
         let filled = |act: &str| -> u64 { Pack::new(who).told(act).parse().unwrap() };
         assert_eq!(filled("fill /tmp"), 4 << 20);
@@ -16,7 +16,7 @@ fn scratch_space_ends() {
 }
 
 #[test]
-fn threads_are_counted_for_the_pack_alone() {
+fn threads_are_counted_for_each_pack_alone() {
     for who in everybody() {
         let (first, second) = (Pack::new(who), Pack::new(who));
         let mut first = first.started("threads");
@@ -57,7 +57,7 @@ fn a_pack_that_takes_too_much_memory_is_killed_and_that_is_reported() {
 
 /// Even if the kernel counts the memory of connections separately.
 #[test]
-fn what_connections_keep_is_counted() {
+fn memory_of_connections_is_counted() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
         let mut shim = pack.started("queue");
@@ -77,7 +77,7 @@ fn what_connections_keep_is_counted() {
 
 /// The kernel counts them per user, and all packs have the same one if the shim is not root's.
 #[test]
-fn descriptors_on_their_way_keep_no_other_pack_from_starting() {
+fn descriptors_in_flight_keep_no_other_pack_from_starting() {
     for who in everybody() {
         let (first, second) = (Pack::new(who), Pack::new(who));
         let mut first = first.started("send");
@@ -90,7 +90,7 @@ fn descriptors_on_their_way_keep_no_other_pack_from_starting() {
 
 /// Counted per user, like descriptors in flight.
 #[test]
-fn a_pack_leaves_others_of_its_user_places_to_watch_files_from() {
+fn a_pack_leaves_inotify_instances_to_others_of_its_user() {
     for who in everybody() {
         let most = json!({"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 1000});
         let pack = || Pack::new(who).with("limits", most.clone());
@@ -104,7 +104,7 @@ fn a_pack_leaves_others_of_its_user_places_to_watch_files_from() {
 }
 
 #[test]
-fn limits_change_where_a_group_holds_them() {
+fn limits_of_a_control_group_can_change() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let pack = Pack::new(who);
         let mut shim = pack.started("eat 40");
@@ -126,7 +126,7 @@ fn limits_change_where_a_group_holds_them() {
 }
 
 #[test]
-fn what_cannot_change_is_refused() {
+fn changes_of_fixed_limits_are_refused() {
     for who in everybody() {
         let pack = Pack::new(who);
         let mut shim = pack.started("crowd");

@@ -17,7 +17,7 @@ const FEW: usize = 64;
 const STRANGERS: usize = 256;
 
 #[test]
-fn packs_of_several_machines_meet_while_they_are_let() {
+fn packs_of_several_machines_connect_while_permitted() {
     for who in everybody() {
         let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
         let third = Echo::at("127.0.0.1");
@@ -51,7 +51,7 @@ fn packs_of_several_machines_meet_while_they_are_let() {
 
 /// As if behind another name or an address translation.
 #[test]
-fn a_host_that_is_not_here_is_listened_for_everywhere() {
+fn a_host_of_another_machine_is_bound_on_all_interfaces() {
     let who = *everybody().last().unwrap();
     let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
     let endpoint = second.listen("192.0.2.1", 1);
@@ -63,7 +63,7 @@ fn a_host_that_is_not_here_is_listened_for_everywhere() {
 }
 
 #[test]
-fn no_connection_outlives_what_let_it_be() {
+fn no_connection_outlives_its_permission() {
     for who in everybody() {
         let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
         let endpoint = second.listen("127.0.0.1", 1);
@@ -154,7 +154,7 @@ fn stranger(from: &str, to: &str) -> Socket {
 
 /// They connect by the hundreds and send nothing, or anything but what packs send.
 #[test]
-fn strangers_keep_nobody_away() {
+fn strangers_do_not_keep_peers_out() {
     for who in everybody() {
         let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
         let endpoint = second.listen("127.0.0.1", 1);

@@ -20,7 +20,7 @@ fn refused(pack: &Pack) -> String {
 }
 
 #[test]
-fn a_description_that_makes_no_sense_makes_nothing() {
+fn an_invalid_description_creates_nothing() {
     for who in everybody() {
         for (field, value, said) in [
             ("package", json!("/none/such"), "/none/such is no directory"),
@@ -43,7 +43,7 @@ fn a_description_that_makes_no_sense_makes_nothing() {
 }
 
 #[test]
-fn nothing_or_half_a_line_is_no_description() {
+fn an_empty_input_is_not_a_description() {
     for who in everybody() {
         let pack = Pack::new(who);
         let ran = pack.run(&["sandbox"]);
@@ -57,7 +57,7 @@ fn nothing_or_half_a_line_is_no_description() {
 }
 
 #[test]
-fn whom_a_pack_may_run_as_depends_on_who_asks() {
+fn a_user_that_the_shim_must_not_choose_is_refused() {
     for who in everybody() {
         let users: &[Value] = match who {
             Who::Root => &[Value::Null, json!(0), json!(u32::MAX)],
@@ -71,7 +71,7 @@ fn whom_a_pack_may_run_as_depends_on_who_asks() {
 }
 
 #[test]
-fn a_group_that_is_there_is_somebody_elses() {
+fn an_existing_group_is_refused() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {
         let first = Pack::new(who);
         let shim = first.started("facts");
@@ -85,7 +85,7 @@ fn a_group_that_is_there_is_somebody_elses() {
 }
 
 #[test]
-fn a_user_who_may_make_no_groups_gets_an_error() {
+fn a_user_who_cannot_create_groups_gets_an_error() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
         let pack = Pack::new(who);
         let check: Value =
@@ -116,7 +116,7 @@ fn only_a_groups_name_can_be_a_prefix() {
 }
 
 #[test]
-fn what_stands_in_the_way_of_a_sandbox_is_told() {
+fn the_check_reports_what_prevents_a_sandbox() {
     for who in everybody() {
         let pack = Pack::new(who);
         // In a user namespace of the test's own in which no further ones are allowed, or which has no other user.
@@ -145,7 +145,7 @@ fn what_stands_in_the_way_of_a_sandbox_is_told() {
 }
 
 #[test]
-fn a_machine_that_gives_namespaces_is_known_by_making_some() {
+fn the_check_succeeds_where_namespaces_can_be_made() {
     for who in everybody() {
         let pack = Pack::new(who);
         let check: Value =

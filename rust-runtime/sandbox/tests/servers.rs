@@ -26,7 +26,7 @@ fn outward() -> Option<String> {
 }
 
 #[test]
-fn what_is_open_is_reached_at_its_own_address_and_nothing_else() {
+fn only_opened_servers_are_reachable_and_at_their_own_address() {
     for who in everybody() {
         let mut client = Client::start(who);
         let other = Client::start(another(who));
@@ -98,7 +98,7 @@ fn servers_have_their_names_while_they_are_open() {
 }
 
 #[test]
-fn all_are_open_or_none() {
+fn all_servers_are_opened_or_none() {
     let server = Echo::at("127.0.0.1");
     for who in everybody() {
         let mut client = Client::start(who);
@@ -149,7 +149,7 @@ fn all_are_open_or_none() {
 }
 
 #[test]
-fn a_server_that_is_not_there_resets_its_connections() {
+fn connections_to_an_unreachable_server_are_reset() {
     for who in everybody() {
         let mut client = Client::start(who);
         // The kernel never assigns this port to those who ask for any.
@@ -175,7 +175,7 @@ fn a_server_that_is_not_there_resets_its_connections() {
 }
 
 #[test]
-fn no_connection_outlives_its_server_s_being_open() {
+fn no_connection_outlives_access_to_its_server() {
     for who in everybody() {
         let server = Echo::at("127.0.0.1");
         let hold = format!("hold {} 20", server.here());
@@ -291,7 +291,7 @@ fn a_port_that_is_taken_in_the_pack_is_not_opened() {
 }
 
 #[test]
-fn what_a_relay_costs_is_told() {
+fn a_relays_latency_is_printed() {
     let server = Echo::at("127.0.0.1");
     let who = *everybody().last().unwrap();
     let mut client = Client::start(who);

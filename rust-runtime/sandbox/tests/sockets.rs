@@ -48,7 +48,7 @@ fn packs_reach_each_other_by_name() {
 }
 
 #[test]
-fn a_directory_that_takes_no_names_is_told() {
+fn an_unwritable_directory_is_reported() {
     for who in everybody().into_iter().filter(|who| *who != Who::Root) {
         let pack = pack(who, Path::new("/usr"));
         let ended = pack.launch("facts").wait();

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_frame_is_what_the_protocol_says() {
+    fn the_frame_follows_the_protocol() {
         let text = |worker, signal| {
             let (frame, length) = dying_frame(u64::MAX - 1, worker, signal);
             let message = frame::read(&mut &frame[..length], length).unwrap().unwrap();

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_peer_is_recognised_also_inside_the_functions_own_error() {
+    fn a_failed_peer_is_recognised_inside_an_error_of_the_function() {
         for error in [Error::from(aborted()), Error::from(Wrapped(aborted()))] {
             let failure = error.to_failure(1, PackId(0));
             assert_eq!(failure.kind, FailureKind::PeerFailed);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_error_is_of_kind_error() {
+    fn an_error_of_the_function_has_the_kind_error() {
         let failure = Error::new("no such city").to_failure(1, PackId(0));
         assert_eq!(failure.kind, FailureKind::Error);
         assert_eq!(failure.message, "no such city");

@@ -146,7 +146,7 @@ where
     let is_short = threads.wait(SHORT);
     let cork = Some(cork).filter(|_| is_short && flare.is_alone());
     threads.join();
-    // Takes leave of the other packs before the end of this one is reported.
+    // Says goodbye to the other packs before the end of this one is reported.
     let connections = match &flare.run.group {
         Some(_) => pack_context.pack.leave(),
         None => None,

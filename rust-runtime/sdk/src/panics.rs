@@ -80,18 +80,18 @@ mod tests {
     }
 
     #[test]
-    fn no_panic_is_no_panic() {
+    fn a_result_without_a_panic_is_returned() {
         assert_eq!(catch(|| 7), Ok(7));
     }
 
     #[test]
-    fn a_payload_without_text_still_says_something() {
+    fn a_payload_without_text_gets_a_message() {
         let caught = catch(|| panic::panic_any(7)).unwrap_err();
         assert!(caught.contains("no text"), "{caught}");
     }
 
     #[test]
-    fn a_panic_that_the_body_caught_itself_is_not_mistaken_for_a_later_one() {
+    fn a_panic_caught_by_the_body_is_not_mistaken_for_a_later_one() {
         let caught = catch(|| {
             let _ = panic::catch_unwind(|| panic!("first"));
             panic!("second")
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_body_caught_itself_is_not_told_of_one_that_passes_no_hook() {
+    fn a_panic_without_a_hook_does_not_get_an_earlier_message() {
         let earlier = catch(|| drop(panic::catch_unwind(|| panic!("another's"))));
         assert_eq!(earlier, Ok(()));
         let caught = catch(|| panic::resume_unwind(Box::new("own")));

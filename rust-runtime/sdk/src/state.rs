@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_left_is_found_by_worker_and_type() {
+    fn state_is_found_by_worker_and_type() {
         let states = WorkerStates::new(2);
         *states.take(0, || Ok(1_u32)).unwrap() += 1;
         states.take(1, || Ok(7_u32)).unwrap();
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_could_not_be_made_is_made_the_next_time() {
+    fn state_whose_creation_failed_is_created_the_next_time() {
         let states = WorkerStates::new(1);
         let refused = states.take::<u32>(0, || Err(Error::new("no disk")));
         assert_eq!(refused.unwrap_err().to_string(), "no disk");
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn one_in_use_is_refused() {
+    fn state_in_use_is_refused() {
         let states = WorkerStates::new(1);
         let held = states.take(0, || Ok(1_u8)).unwrap();
         let error = states.take(0, || Ok(2_u8)).unwrap_err().to_string();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_while_it_is_made_leaves_nothing_behind() {
+    fn a_panic_during_creation_leaves_no_state() {
         let states = WorkerStates::new(1);
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             drop(states.take::<u8>(0, || panic!("no")));

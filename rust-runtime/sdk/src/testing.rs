@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_failure_is_named_and_peers_of_it_are_told_apart() {
+    fn the_first_failure_is_distinguished_from_its_peers() {
         for granularity in [1, 2, 3] {
             let failed = run(
                 |_: (), burst| match burst.worker_id() {
@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_group_tells_a_worker_is_attributed_as_what_the_flare_does() {
+    fn failures_reported_by_a_group_are_attributed_like_the_flares() {
         let failed = run(
             |_: (), burst| {
                 let me = burst.worker_id();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_was_told_nothing_failed_by_itself_whatever_handles_it_has() {
+    fn a_worker_that_was_not_interrupted_failed_by_itself() {
         let aborted = std::sync::Barrier::new(2);
         let failed = run(
             |_: (), burst| match burst.worker_id() {

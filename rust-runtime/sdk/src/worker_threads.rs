@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_of_the_next_flare_has_the_thread_that_bore_its_number() {
+    fn a_worker_of_the_next_flare_has_the_thread_of_its_number() {
         thread::scope(|scope| {
             let mut threads = WorkerThreads::new(scope);
             let first = flare(&mut threads, 0..3);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_stay_than_are_kept() {
+    fn threads_that_are_kept_are_limited() {
         thread::scope(|scope| {
             let mut threads = WorkerThreads::new(scope);
             let many = flare(&mut threads, 0..50);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_who_waits_own() {
+    fn a_panic_is_resumed_in_the_waiting_thread() {
         let outcome = panic::catch_unwind(|| {
             thread::scope(|scope| {
                 let mut threads = WorkerThreads::new(scope);

@@ -42,7 +42,7 @@ fn a_range_is_read() {
 }
 
 #[test]
-fn what_cannot_be_read_says_why_and_keeps_the_signature_secret() {
+fn errors_give_the_reason_and_hide_the_signature() {
     let server = S3Server::open();
     let missing = format!("{}?X-Amz-Signature=hunter2", server.url("missing"));
     let error = data::size(&missing).unwrap_err().to_string();

@@ -65,7 +65,7 @@ mod tests {
     use futures_util::{StreamExt, stream};
 
     #[tokio::test]
-    async fn a_body_that_stands_still_is_given_up() {
+    async fn a_stalled_body_times_out() {
         let part = || Ok::<_, axum::BoxError>("part");
         let whole = stream::iter([part(), part()]);
         let (still, timeout) = (stream::pending(), Duration::from_millis(10));

@@ -23,7 +23,7 @@ pub(crate) struct Checks {
     pack: PackId,
     advertise: String,
     /// Whether an event named no run or another one: events that arrive in the next run could then belong to this one.
-    strayed: bool,
+    saw_other_run: bool,
 }
 
 impl Checks {
@@ -34,13 +34,13 @@ impl Checks {
             workers: pack.workers(),
             pack: pack.pack,
             advertise: pack.advertise.clone(),
-            strayed: false,
+            saw_other_run: false,
         }
     }
 
     /// Returns whether any event was not about this run.
-    pub(crate) fn strayed(&self) -> bool {
-        self.strayed
+    pub(crate) fn saw_other_run(&self) -> bool {
+        self.saw_other_run
     }
 
     /// Reads the event of a frame, and corrects implausible times and texts that are too long; none if it is about
@@ -53,7 +53,7 @@ impl Checks {
         let IncomingEvent { run, event } = serde_json::from_slice(frame)
             .map_err(|error| ProtocolViolation::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
-            self.strayed = true;
+            self.saw_other_run = true;
             // Programs that were built before runs had numbers name none, and run only once.
             if run.is_some() || !self.first_run {
                 return Ok(None);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_claims_only_what_its_workers_can_know() {
+    fn a_program_reports_only_kinds_that_its_workers_can_know() {
         for kind in [
             "error",
             "panic",
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn no_step_of_a_start_is_a_programs() {
+    fn a_program_cannot_report_steps_of_a_start() {
         for step in START_STEPS {
             let error = failure(json!({"kind": "error", "message": "m", "operation": step}));
             assert_eq!(error.operation.as_deref(), Some(WORK), "{step}");
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_of_the_worker_it_is_told_of_and_blames_no_machine() {
+    fn a_failure_is_attributed_to_its_worker_and_to_no_machine() {
         let error = failure(
             json!({"kind": "start-failed", "message": "m", "worker": 3, "pack": 0, "invoker": "other",
                 "operation": "fetch"}),
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_is_reached_where_it_was_told_to_be() {
+    fn an_endpoint_at_another_host_is_refused() {
         let ready = |endpoint: Value| {
             read(json!({"event": "ready", "run": 7, "endpoint": endpoint, "at": 1}))
         };
@@ -327,12 +327,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_another_run_is_not_heard() {
+    fn events_of_another_run_are_ignored() {
         let succeeded = |run: Value| {
             json!({"event": "worker-succeeded", "run": run, "worker": 2, "output": 1, "at": 1})
                 .to_string()
         };
-        for (run, first_run, heard, strayed) in [
+        for (run, first_run, heard, saw_other_run) in [
             (json!(7), false, true, false),
             (json!(6), false, false, true),
             (json!(6), true, false, true),
@@ -347,8 +347,8 @@ mod tests {
                 .read(succeeded(run.clone()).as_bytes(), None)
                 .unwrap();
             assert_eq!(
-                (event.is_some(), checks.strayed()),
-                (heard, strayed),
+                (event.is_some(), checks.saw_other_run()),
+                (heard, saw_other_run),
                 "{run} {first_run}"
             );
         }

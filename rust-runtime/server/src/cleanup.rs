@@ -60,7 +60,7 @@ fn removed(program: &Program, grouped: bool) -> impl Future<Output = bool> + use
 pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, usize)> {
     let leader = program.group.number()?;
     let mut killed = HashSet::new();
-    if let Some(all) = program.still_alone() {
+    if let Some(all) = program.processes_if_still_alone() {
         return Some((killed, all));
     }
     let workers = program.workers();
@@ -72,7 +72,7 @@ pub(crate) fn kill_descendants(program: &Program) -> Option<(HashSet<Process>, u
             !stays && !killed.contains(process)
         });
         if left.is_empty() {
-            program.is_alone(last_start.filter(|_| killed.is_empty()), all);
+            program.note_alone(last_start.filter(|_| killed.is_empty()), all);
             return Some((killed, all));
         }
         left.iter().for_each(|process| process.kill());
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_goes_but_the_package_and_what_links_lead_to() {
+    fn all_is_removed_but_the_package_and_targets_of_links() {
         let root = tempfile::tempdir().unwrap();
         let (own, other) = (root.path().join("own"), root.path().join("other"));
         let package = own.join("package/unpacked");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_cannot_be_emptied_is_told() {
+    fn a_directory_that_cannot_be_emptied_is_reported() {
         let root = tempfile::tempdir().unwrap();
         let (none, file) = (root.path().join("none"), root.path().join("file"));
         fs::write(&file, "").unwrap();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_known_by_their_owner() {
+    fn objects_are_recognised_by_their_owner() {
         let root = tempfile::tempdir().unwrap();
         assert!(!has_objects(root.path()));
         // SAFETY: takes nothing, touches no memory and cannot fail.

@@ -45,7 +45,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn only_numbers_that_can_be_are_taken() {
+    fn only_valid_numbers_are_accepted() {
         for (told, expected) in [
             (json!(1), Some(1)),
             (json!("1"), Some(1)),

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_unauthenticated_of_the_largest_crowd_makes_room_and_no_friend_does() {
+    fn the_oldest_untrusted_connection_of_the_largest_source_is_evicted() {
         let connections = Connections::default();
         let admit = |last| connections.admit(address(last)).unwrap();
         let (single, mut single_evicted) = admit(1);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn friends_are_bounded_too() {
+    fn trusted_connections_are_limited_too() {
         let connections = Connections::default();
         let friends: Vec<_> = (0..limits::TRUSTED_CONNECTIONS)
             .map(|_| {

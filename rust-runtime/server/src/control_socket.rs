@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn frames_are_found_in_pieces_and_in_bunches() {
+    async fn frames_are_read_in_pieces_and_in_batches() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (mut incoming, _outgoing) = split(ours);
         theirs.write_all(b"\x02\0\0").await.unwrap();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_large_frame_has_taken_is_given_back() {
+    async fn memory_of_a_large_frame_is_freed() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let (mut incoming, _outgoing) = split(ours);
         let length = 4 * KEPT;
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn draining_takes_what_is_there_and_does_not_wait() {
+    async fn draining_reads_available_frames_without_waiting() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (mut incoming, _outgoing) = split(ours);
         incoming.drain();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn half_a_frame_is_told_from_a_whole_one_also_after_it_was_looked_at() {
+    async fn half_a_frame_is_recognised_before_and_after_a_look() {
         for (sent, cut) in [
             (&b"\x02\0\0\0{}"[..], false),
             (b"\x02\0\0\0{}\x02\0", true),

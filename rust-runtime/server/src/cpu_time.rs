@@ -79,19 +79,19 @@ mod tests {
     }
 
     #[test]
-    fn one_look_is_not_enough_and_two_are() {
+    fn one_sample_is_not_enough_and_two_are() {
         let spins = cpu_time(10_000, 0).computed();
         assert!(spins < limits::COMPUTING && spins * 2 > limits::COMPUTING);
     }
 
     #[test]
-    fn what_has_ended_since_counts_for_nothing() {
+    fn processes_that_have_ended_do_not_count() {
         let since = cpu_time(1, 300) - cpu_time(2, 100);
         assert_eq!((since.ran, since.waited.as_millis()), (Duration::ZERO, 200));
     }
 
     #[test]
-    fn this_process_has_had_a_processor() {
+    fn this_process_has_used_cpu_time() {
         let own = || CpuTime::of(std::iter::once(std::process::id() as i32));
         let before = own();
         if before.ran.is_zero() {

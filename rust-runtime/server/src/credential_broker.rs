@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pack_that_is_alone_is_told_no_address() {
+    fn a_single_pack_gets_no_address() {
         let uri = "redis://:the-platforms-own@nowhere.invalid:1/0";
         for shared in [false, true] {
             let backend = serde_json::json!({
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_platforms_address_is_told_where_the_operator_says_so() {
+    fn the_platforms_address_is_passed_on_if_credentials_are_shared() {
         let backend = |shared: bool| {
             serde_json::json!({
                 "kind": "redis-list", "uri": "redis://127.0.0.1:1", "sharedCredentials": shared,

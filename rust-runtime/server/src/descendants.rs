@@ -175,7 +175,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn the_fields_are_found_behind_any_name() {
+    fn the_fields_are_found_after_any_name() {
         let rest = "S 7 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 815 1 1";
         let parse = |rest: &str| {
             Stat::parse(12, format!("12 (a) Z 1 (\u{fffd})) {rest}").as_bytes()).unwrap()
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_grandchild_is_found_and_killed_and_no_later_process_of_its_number() {
+    fn a_grandchild_is_killed_and_no_other_process_of_its_number() {
         let mut child = Command::new("sh")
             .args(["-c", "sleep 600 & wait"])
             .spawn()

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_one_counts_and_is_not_told_of_itself() {
+    fn the_first_run_counts_and_is_not_blamed_on_itself() {
         let attribution = ExitAttribution::new();
         assert_eq!(attribution.other_than(1), None);
         let cause = ExitCause::Announced { signal: None };
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_is_waited_for_but_those_that_run() {
+    async fn only_running_flares_are_waited_for() {
         let attribution = ExitAttribution::new();
         attribution.all_drained().await;
         for _ in 0..3 {

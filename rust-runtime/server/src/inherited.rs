@@ -79,7 +79,7 @@ mod tests {
     use std::os::fd::IntoRawFd;
 
     #[test]
-    fn only_what_is_open_and_no_standard_stream_is_taken() {
+    fn only_open_descriptors_besides_standard_streams_are_accepted() {
         assert!(take(1).is_err());
         assert!(take(1_000_000).is_err());
         let opened = std::fs::File::open("/dev/null").unwrap();

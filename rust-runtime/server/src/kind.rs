@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn families_and_versions_are_told_apart() {
+    fn families_and_versions_are_distinguished() {
         let python =
             |version: Option<&str>| Kind::Script(Language::Python(version.map(str::to_owned)));
         for (name, kind) in [

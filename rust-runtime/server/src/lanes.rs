@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_run_as_there_are_lanes_each_of_another_name() {
+    fn each_lane_runs_one_flare_each_of_another_name() {
         let mut lanes = Lanes::new(0..2);
         assert_eq!(take(&mut lanes, "a"), 0);
         assert!(is_busy(&lanes, &run("a")));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_one_cleans_and_nobody_begins_meanwhile() {
+    fn the_last_flare_cleans_up_and_none_begins_meanwhile() {
         let mut lanes = Lanes::new(0..3);
         take(&mut lanes, "a");
         take(&mut lanes, "b");
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_spent_takes_nobody_in() {
+    fn a_spent_program_accepts_no_flare() {
         let mut lanes = Lanes::new(0..3);
         take(&mut lanes, "a");
         take(&mut lanes, "b");

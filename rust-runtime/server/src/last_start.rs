@@ -53,7 +53,7 @@ static LAST: LazyLock<Option<File>> = LazyLock::new(|| {
         .filter(|of| of.f_type == PROC_SUPER_MAGIC)?;
     let before = number(&file)?;
     std::thread::Builder::new().spawn(|| {}).ok()?.join().ok()?;
-    // A mere imitation of it, as some sandboxes have, always shows the same.
+    // An emulated file, as in some sandboxes, never changes.
     (number(&file)? != before).then_some(file)
 });
 
@@ -72,7 +72,7 @@ mod tests {
 
     /// Tests that run beside this one begin processes and threads, too, so only some of many tries are renewed.
     #[test]
-    fn it_is_renewed_where_nothing_begins() {
+    fn it_is_renewed_if_nothing_begins() {
         let renewed = || LastStart::now().unwrap().renewed();
         assert!((0..10_000).any(|_| renewed().is_some()));
     }

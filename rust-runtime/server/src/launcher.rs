@@ -173,7 +173,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn launchers_use_what_they_are_handed_and_nothing_else() {
+    fn launchers_use_exactly_the_values_they_receive() {
         let handed = |language| {
             let text = text(&language);
             let (first, _) = text.split_once('\n').unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binary_goes_before_a_script_and_either_before_none() {
+    fn a_binary_is_preferred_to_a_script() {
         let root = tempfile::tempdir().unwrap();
         let [shims, binaries] = ["shims", "binaries"].map(|name| root.path().join(name));
         let put = |directory: &Path, name: &str, bytes: &[u8], mode: u32| {

@@ -54,7 +54,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn what_is_laid_out_runs_by_its_own_loader() {
+    fn the_laid_out_program_runs_by_its_own_loader() {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path();
         lay_out(at).unwrap();

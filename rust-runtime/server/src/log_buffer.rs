@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_line_costs_more_than_nothing_and_the_limit_is_said_once() {
+    fn empty_lines_count_and_the_limit_is_reported_once() {
         for worker in [Some(0), None] {
             let mut log = LogBuffer::new(0..1, LOG_LIMIT);
             (0..100_000).for_each(|_| log.append(worker, OUT, "", at(1)));
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_too_fast_is_lost_and_the_log_says_how_much() {
+    fn lines_that_come_too_fast_are_dropped_and_counted() {
         let workers = u32::try_from(2 * limits::LOG_AT_ONCE / LOG_LIMIT).unwrap();
         let mut log = LogBuffer::new(0..workers, LOG_LIMIT);
         let line = "x".repeat(1024 - LINE_COST);
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_that_was_kept_again_is_noted_once() {
+    fn losses_are_reported_once_when_the_rate_is_kept_again() {
         let start = Instant::now();
         let mut rate = RateLimit::new(limits::LOG_AT_ONCE, start);
         assert!(rate.allows(limits::LOG_AT_ONCE, start));

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_flood_of_one_pipe_leaves_the_other_its_turn() {
+    async fn a_flood_on_one_pipe_does_not_starve_the_other() {
         for (loud, other) in [
             (1, 64 * 1024),
             (64 * 1024, 1),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn draining_takes_what_is_there_and_does_not_wait() {
+    async fn draining_reads_available_lines_without_waiting() {
         let (reader, mut writer) = io::pipe().unwrap();
         let mut pipe = Pipe::new(LogStream::Stderr, reader.into()).unwrap();
         pipe.drain();

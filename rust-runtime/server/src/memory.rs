@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_counts_nothing_was_killed() {
+    fn without_a_counter_nothing_was_killed() {
         let root = tempfile::tempdir().unwrap();
         assert_eq!(KillCounter::find(root.path(), "0::/\nnonsense").read(), 0);
     }

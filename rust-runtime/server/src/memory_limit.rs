@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_standard_librarys_words_are_known() {
+    fn the_standard_librarys_message_is_recognised() {
         assert_eq!(
             refused("memory allocation of 1048576 bytes failed"),
             Some(1 << 20)

@@ -151,7 +151,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn what_the_dead_have_left_is_removed_and_nothing_else() {
+    fn only_directories_of_dead_processes_are_removed() {
         let root = tempfile::tempdir().unwrap();
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let this = ProcessIdentity::this().unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn one_is_removed_with_its_value_and_is_its_makers() {
+    fn a_directory_names_its_process_and_is_removed_when_dropped() {
         let own = OwnDirectory::new().unwrap();
         let path = own.path().to_owned();
         fs::create_dir_all(path.join("deep/er")).unwrap();

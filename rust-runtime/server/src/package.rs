@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_launcher_loads_needs_no_executable() {
+    fn a_package_for_a_launcher_needs_no_executable() {
         let source = Package::unpack(Cursor::new("def main(args): pass"), code("python")).unwrap();
         assert!(source.directory().join(SOURCE).exists() && source.is_launched());
         let zip = zipped(&[("__main__.py", b"")]);

@@ -25,7 +25,7 @@ mod tests {
     use tokio::time::timeout;
 
     #[tokio::test]
-    async fn a_time_in_which_this_process_stood_still_is_one_step() {
+    async fn a_pause_of_this_process_counts_as_one_step() {
         let mut waited = pin!(elapsed(STEP * 3));
         assert!(timeout(Duration::ZERO, &mut waited).await.is_err());
         std::thread::sleep(STEP * 5);

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_read_to_its_end_however_long() {
+    fn a_file_of_any_length_is_read_to_its_end() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         for length in [0, 1, USUAL - 1, USUAL, USUAL + 1, 5 * USUAL] {

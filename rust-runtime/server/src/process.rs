@@ -224,7 +224,7 @@ fn spawn(
     let free = lane_number(controls.len());
     // Descriptors that the child will use are occupied here: if one were free, the pipe by which `spawn` learns of a
     // failed exec could get it, and would be overwritten in the child.
-    let _placeholders = occupy_below(free)?;
+    let _placeholders = reserve_descriptors_below(free)?;
     // None of these copies has a descriptor that the child will use, and none stays open here.
     let mut sources = Vec::new();
     for control in controls {
@@ -255,8 +255,8 @@ fn spawn(
     Ok(child)
 }
 
-/// Occupies all descriptors below this one for as long as the returned files are kept.
-fn occupy_below(free: i32) -> io::Result<Vec<File>> {
+/// Reserves all descriptors below this one for as long as the returned files are kept.
+fn reserve_descriptors_below(free: i32) -> io::Result<Vec<File>> {
     let mut placeholders = vec![File::open("/dev/null")?];
     while placeholders
         .last()
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_went_on_is_known_though_it_has_stopped_again() {
+    fn a_stop_after_a_continuation_is_seen() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let group = ProcessGroup {
             leader: Mutex::new(Some(Pid::from_child(&child))),

@@ -21,7 +21,7 @@ use crate::lane::Lane;
 use crate::lanes::Lanes;
 use crate::limits;
 use crate::not_reusable::NotReusable;
-use crate::pack::{self, Admission, Order, Outcome};
+use crate::pack::{self, Completion, Order, Outcome};
 use crate::package::Package;
 use crate::process::ProcessGroup;
 use crate::start::{self, StartError, StartFailure};
@@ -76,7 +76,7 @@ impl State {
     }
 
     /// Kills a program that cannot run further flares, once none runs on it.
-    fn bury_spent(&mut self) {
+    fn retire_spent(&mut self) {
         if let Self::Up { program, lanes } = self
             && lanes.is_idle()
             && let Some(reason) = lanes.spent()
@@ -188,7 +188,7 @@ impl Runtime {
         let (lane, alone) = admitted(&self.settled, latest, || self.admit(&run, &orders)).await?;
         // Only one chunk waits: what a slow client does not read stays with the program.
         let (events, stream) = mpsc::channel(1);
-        let admission = FlareAdmission {
+        let completion = FlareCompletion {
             runtime: self.clone(),
             flare_id: run.flare_id.clone(),
             grouped: run.group.is_some(),
@@ -199,7 +199,7 @@ impl Runtime {
             (number, run),
             received,
             events,
-            admission,
+            completion,
         ));
         Ok(stream)
     }
@@ -227,7 +227,7 @@ impl Runtime {
             // Flares that still run on it must not report that it can be used again.
             program.doom();
             lanes.spend(reason.clone());
-            state.bury_spent();
+            state.retire_spent();
             return Err(Error::Ended(reason));
         }
         program.limit_memory(run.memory)?;
@@ -256,7 +256,7 @@ impl Runtime {
         });
     }
 
-    /// Makes an idle program rest. Returns whether it has to be observed again. No flare continues the program
+    /// Suspends an idle program. Returns whether it has to be observed again. No flare continues the program
     /// meanwhile, as it has to change the state first, which is locked here.
     fn suspend(&self, suspension: &mut Suspension) -> bool {
         let mut state = self.state();
@@ -272,7 +272,7 @@ impl Runtime {
         };
         cleanup::kill_all(program);
         lanes.spend(reason);
-        state.bury_spent();
+        state.retire_spent();
         false
     }
 
@@ -335,14 +335,14 @@ async fn admitted<L>(
     }
 }
 
-/// A flare's admission to this runtime's program.
-struct FlareAdmission {
+/// Records the end of a flare on this runtime's program.
+struct FlareCompletion {
     runtime: Runtime,
     flare_id: String,
     grouped: bool,
 }
 
-impl Admission for FlareAdmission {
+impl Completion for FlareCompletion {
     fn leave(&self) -> bool {
         match &mut *self.runtime.state() {
             State::Up { lanes, .. } => lanes.leave(&self.flare_id),
@@ -364,7 +364,7 @@ impl Admission for FlareAdmission {
         if lanes.is_idle() && lanes.spent().is_none() && !self.grouped {
             runtime.keep(program);
         }
-        state.bury_spent();
+        state.retire_spent();
         drop(state);
         runtime.settled.notify_waiters();
     }
@@ -376,7 +376,7 @@ mod tests {
     use std::cell::Cell;
 
     #[tokio::test]
-    async fn a_lane_is_had_once_flares_are_gone_and_not_waited_for_without_end() {
+    async fn a_lane_is_admitted_once_one_is_free_or_the_wait_times_out() {
         let (settled, asked) = (Notify::new(), Cell::new(0));
         let latest = Instant::now() + limits::ADMISSION;
         let second = admitted(&settled, latest, || {

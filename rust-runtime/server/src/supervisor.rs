@@ -132,7 +132,7 @@ impl Program {
     pub(crate) fn keep_workers(&self) {
         // Other flares that run may have started processes. Launchers that can run several flares have no processes for
         // their workers.
-        if self.is_shared() || self.still_alone().is_some() {
+        if self.is_shared() || self.processes_if_still_alone().is_some() {
             return;
         }
         if let Some(leader) = self.group.number().filter(|_| self.is_launched()) {
@@ -157,12 +157,12 @@ impl Program {
 
     /// Records that nothing runs here but it and its workers' processes. `last_start` was read before they were looked
     /// at.
-    pub(crate) fn is_alone(&self, last_start: Option<LastStart>, processes: usize) {
+    pub(crate) fn note_alone(&self, last_start: Option<LastStart>, processes: usize) {
         self.flares().alone = last_start.map(|last_start| (last_start, processes));
     }
 
     /// Returns how many processes there were then, if certainly none has started since.
-    pub(crate) fn still_alone(&self) -> Option<usize> {
+    pub(crate) fn processes_if_still_alone(&self) -> Option<usize> {
         let mut flares = self.flares();
         let (last_start, processes) = flares.alone.take()?;
         flares.alone = Some((last_start.renewed()?, processes));

@@ -18,12 +18,12 @@ pub(crate) struct Tracker {
     phases: Vec<u32>,
     left: u32,
     first_failure: Option<Failure>,
-    dying: Option<Dying>,
+    announced: Option<AnnouncedExit>,
 }
 
-/// The worker that is ending the process, by the program's own report.
+/// The end of the process as the program announced it: the worker that causes it, and the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Dying {
+pub(crate) struct AnnouncedExit {
     pub(crate) worker: Option<u32>,
     pub(crate) signal: Option<i32>,
 }
@@ -63,7 +63,7 @@ impl Tracker {
             phases: vec![0; size as usize],
             left: size,
             first_failure: None,
-            dying: None,
+            announced: None,
         }
     }
 
@@ -140,13 +140,18 @@ impl Tracker {
         (index < self.ended.len()).then_some(index)
     }
 
-    pub(crate) fn dies(&mut self, dying: Dying) {
-        let worker = dying.worker.filter(|&worker| self.index(worker).is_some());
-        self.dying.get_or_insert(Dying { worker, ..dying });
+    pub(crate) fn announce_exit(&mut self, announced: AnnouncedExit) {
+        let worker = announced
+            .worker
+            .filter(|&worker| self.index(worker).is_some());
+        self.announced.get_or_insert(AnnouncedExit {
+            worker,
+            ..announced
+        });
     }
 
-    pub(crate) fn dying(&self) -> Option<Dying> {
-        self.dying
+    pub(crate) fn announced(&self) -> Option<AnnouncedExit> {
+        self.announced
     }
 
     pub(crate) fn first_failure(&self) -> Option<&Failure> {
@@ -156,7 +161,7 @@ impl Tracker {
     /// Returns the failures of all workers that had not ended when the process did, the cause first; and the one of the
     /// pack. `how` follows "it", for the worker that caused it, or "its process".
     pub(crate) fn lost(&self, kind: FailureKind, how: &str) -> (Vec<(u32, Failure)>, Failure) {
-        let known = self.dying.and_then(|dying| dying.worker);
+        let known = self.announced.and_then(|announced| announced.worker);
         let suspect = known.or((self.ended.len() == 1).then_some(self.first));
         let cause = match suspect {
             Some(worker) => Failure::new(kind, format!("it {how}"))
@@ -177,17 +182,22 @@ impl Tracker {
             }
             _ => cause.clone(),
         };
-        let mut failures: Vec<_> = self.unended().map(|worker| (worker, of(worker))).collect();
+        let mut failures: Vec<_> = self
+            .remaining()
+            .map(|worker| (worker, of(worker)))
+            .collect();
         failures.sort_by_key(|(worker, _)| Some(*worker) != suspect);
         (failures, cause)
     }
 
-    /// Returns the failures of all workers of a program that a call of another flare ended in this way; and the one of
-    /// the pack.
-    pub(crate) fn lost_to_others(&self, how: &str) -> (Vec<(u32, Failure)>, Failure) {
+    /// Returns the failures of the workers and the pack if another flare's call ended the program in this way.
+    pub(crate) fn ended_by_another_flare(&self, how: &str) -> (Vec<(u32, Failure)>, Failure) {
         let message = format!("its container was ended, as another call in it {how}");
         let of = |worker| self.of_peer(worker, FailureKind::PackLost, message.clone());
-        let failures = self.unended().map(|worker| (worker, of(worker))).collect();
+        let failures = self
+            .remaining()
+            .map(|worker| (worker, of(worker)))
+            .collect();
         (failures, of(self.first))
     }
 
@@ -206,7 +216,7 @@ impl Tracker {
             _ => (FailureKind::PeerFailed, KILLED),
         };
         let message = format!("{what}: {reason}");
-        self.unended()
+        self.remaining()
             .map(|worker| (worker, self.of_peer(worker, kind, message.clone())))
             .collect()
     }
@@ -217,7 +227,7 @@ impl Tracker {
         let mut failure = reason.clone().in_operation(WORK);
         failure.pack = Some(self.pack);
         failure.worker = (self.ended.len() == 1).then_some(self.first);
-        self.unended()
+        self.remaining()
             .map(|worker| (worker, failure.clone()))
             .collect()
     }
@@ -225,7 +235,7 @@ impl Tracker {
     /// Returns the failures of workers that a program forgot to report.
     pub(crate) fn forgotten(&self) -> Vec<(u32, Failure)> {
         let message = "the program ended the pack without saying what became of this worker";
-        self.unended()
+        self.remaining()
             .map(|worker| {
                 (
                     worker,
@@ -241,7 +251,7 @@ impl Tracker {
             .in_operation(WORK)
     }
 
-    fn unended(&self) -> impl Iterator<Item = u32> {
+    fn remaining(&self) -> impl Iterator<Item = u32> {
         (self.first..)
             .zip(&self.ended)
             .filter(|(_, ended)| !**ended)
@@ -346,7 +356,7 @@ mod tests {
     fn the_worker_that_ended_the_process_is_named_to_the_others() {
         let mut tracker = working(&[2, 3]);
         tracker.see(&succeeded(2));
-        tracker.dies(Dying {
+        tracker.announce_exit(AnnouncedExit {
             worker: Some(4),
             signal: Some(6),
         });
@@ -363,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn when_nobody_is_known_all_share_the_failure_unless_there_is_only_one() {
+    fn an_unattributed_failure_is_shared_unless_there_is_only_one_worker() {
         let (failures, cause) = tracker(&[1, 2]).lost(FailureKind::OutOfMemory, "was killed");
         assert_eq!(cause.worker, None);
         assert!(cause.message.contains("which of its 2 workers"), "{cause}");
@@ -386,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_program_is_nobodys_peer() {
+    fn a_protocol_violation_is_not_a_peers_failure() {
         let reason = Failure::new(FailureKind::Internal, "the program broke the protocol");
         let (worker, failure) = &tracker(&[1, 1]).killed(&reason)[0];
         assert_eq!((*worker, failure.worker), (1, Some(1)));
@@ -410,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_happens_once_is_heard_once_and_phases_end() {
+    fn repeated_events_are_dropped_and_phases_are_limited() {
         let mut tracker = working(&[1, 1]);
         for event in [event(READY), started(1)] {
             assert_eq!(tracker.see(&event), Verdict::Drop);
@@ -423,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_its_time_is_a_breach_and_what_comes_after_it_is_dropped() {
+    fn early_events_are_violations_and_late_ones_are_dropped() {
         let violation = |verdict| matches!(verdict, Verdict::Violation(_));
         let mut early = tracker(&[1, 1]);
         assert!(violation(early.see(&started(1))));
@@ -450,7 +460,7 @@ mod tests {
     #[test]
     fn a_worker_of_another_pack_cannot_be_blamed() {
         let mut tracker = tracker(&[1, 2]);
-        tracker.dies(Dying {
+        tracker.announce_exit(AnnouncedExit {
             worker: Some(0),
             signal: Some(6),
         });

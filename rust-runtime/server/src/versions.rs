@@ -50,13 +50,13 @@ mod tests {
     }
 
     #[test]
-    fn without_a_header_the_first_version_is_spoken() {
+    fn without_a_header_the_first_version_is_used() {
         assert_eq!(taken(&HeaderMap::new()).unwrap(), 1);
         assert_eq!(taken(&said("1-7")).unwrap(), 1);
     }
 
     #[test]
-    fn others_are_told_which_of_both_is_to_be_upgraded() {
+    fn a_refusal_names_the_side_to_upgrade() {
         let told = |versions| taken(&said(versions)).unwrap_err().to_string();
         assert_eq!(
             told("2-7"),

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_brought_is_not_wanted() {
+    fn dependencies_in_the_package_are_not_wanted() {
         let wants = |language: &Language, files: &[(&str, &str)]| {
             let directory = tempfile::tempdir().unwrap();
             for (name, text) in files {

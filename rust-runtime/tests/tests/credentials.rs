@@ -104,7 +104,7 @@ fn packs_talk_through_s3_without_its_credentials() {
 }
 
 #[test]
-fn a_pack_that_is_alone_is_not_told_where_the_server_is() {
+fn a_single_pack_does_not_get_the_servers_address() {
     let runtime = Runtime::with_acts();
     let secret = "the-platforms-own-password";
     let mut run = Run::new(&[act("forever")]);

@@ -42,7 +42,7 @@ fn said(failure: &Value, kind: &str, text: &str) {
 }
 
 #[test]
-fn an_error_is_reported_and_ends_what_peers_wait_for() {
+fn an_error_is_reported_and_ends_the_waits_of_peers() {
     let events = with_a_peer(json!({"act": "error", "text": "no such city"}));
     said(&failure(&events, 0), "error", "no such city");
     assert!(
@@ -139,7 +139,7 @@ fn a_worker_that_never_listens_does_not_hold_up_a_failed_flare() {
 }
 
 #[test]
-fn what_was_printed_before_a_crash_is_kept() {
+fn output_before_a_crash_is_kept() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[act("print-and-abort")]);
     assert_eq!(failure(&events, 0)["kind"], "abort");
@@ -164,14 +164,14 @@ fn lingering(announcement: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_process_that_takes_too_long_to_die_ends_as_it_said() {
+fn a_process_that_takes_too_long_to_die_fails_as_announced() {
     let events = lingering(r#"{"event":"dying","worker":0,"signal":6}"#);
     said(&failure(&events, 0), "abort", "aborted (SIGABRT)");
     assert_eq!(failure(&events, 1)["kind"], "peer-failed");
 }
 
 #[test]
-fn one_that_takes_too_long_to_exit_is_said_to() {
+fn a_process_that_takes_too_long_to_exit_fails_as_announced() {
     let events = lingering(r#"{"event":"dying","worker":0,"signal":null}"#);
     said(&failure(&events, 0), "exit", "ending the process");
     assert_eq!(end(&events)["reusable"], false);
@@ -198,7 +198,7 @@ fn short_of_memory(acts: &[Value]) -> Option<Vec<Value>> {
 }
 
 #[test]
-fn a_program_that_eats_its_memory_is_killed_and_said_so() {
+fn a_program_out_of_memory_is_killed_and_reported() {
     let Some(events) = short_of_memory(&[act("eat")]) else {
         return;
     };
@@ -208,7 +208,7 @@ fn a_program_that_eats_its_memory_is_killed_and_said_so() {
 }
 
 #[test]
-fn of_several_workers_nobody_is_said_to_have_eaten_the_memory() {
+fn none_of_several_workers_is_blamed_for_lack_of_memory() {
     let Some(events) = short_of_memory(&[act("forever"), act("eat"), act("forever")]) else {
         return;
     };

@@ -56,7 +56,7 @@ fn a_warm_program_is_used_again() {
 }
 
 #[test]
-fn what_workers_print_is_theirs_and_what_others_print_is_the_packs() {
+fn output_of_workers_is_theirs_and_other_output_is_the_packs() {
     let runtime = Runtime::with_acts();
     let print = json!({"act": "print", "lines": ["one", "two"]});
     let elsewhere = json!({"act": "print-elsewhere", "line": "from a helper"});
@@ -225,7 +225,7 @@ fn events(lines: &str) -> Vec<Value> {
 }
 
 #[test]
-fn an_output_nested_too_deeply_fails_its_worker_and_goes_no_further() {
+fn an_output_nested_too_deeply_fails_its_worker_and_is_not_passed_on() {
     let nested = |levels: usize| {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         answering(&format!(
@@ -282,7 +282,7 @@ fn past_the_deadline(waits: &str) -> Vec<Value> {
 }
 
 #[test]
-fn past_the_deadline_who_waited_and_who_ran_are_told_apart() {
+fn past_the_deadline_waiting_and_running_workers_are_distinguished() {
     // In parallel, because both have to wait for the deadline, which is late because programs start slowly on a busy
     // machine.
     std::thread::scope(|scope| {
@@ -310,7 +310,7 @@ fn past_the_deadline_who_waited_and_who_ran_are_told_apart() {
 }
 
 #[test]
-fn an_abort_reaches_blocked_workers_and_kills_deaf_ones() {
+fn an_abort_reaches_blocked_workers_and_kills_busy_ones() {
     let runtime = Runtime::with_acts();
     let run = Run::new(&[act("forever"), json!({"act": "receive", "from": 0})]);
     let mut events = runtime.flare(&run);
@@ -427,7 +427,7 @@ fn one_flare_at_a_time_and_only_after_init() {
 }
 
 #[test]
-fn a_pack_may_bring_its_program_along() {
+fn a_pack_may_bring_its_program() {
     let runtime = Runtime::start();
     let package = crate::support::acts();
     let run = Run::new(&[act("hello")]);
@@ -443,7 +443,7 @@ fn a_pack_may_bring_its_program_along() {
 }
 
 #[test]
-fn a_client_that_hangs_up_takes_the_program_along() {
+fn the_program_ends_when_its_client_hangs_up() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[act("hello")]);
     let process = named(&events, "worker-succeeded")[0]["output"]["process"]

@@ -35,13 +35,13 @@ fn a_program_without_a_hello_that_writes_little_pieces_is_given_up_in_time() {
 }
 
 #[test]
-fn the_end_of_a_program_is_seen_while_its_children_go_on_talking() {
+fn the_end_of_a_program_is_noticed_while_its_children_keep_printing() {
     let error = refusal(&Runtime::start(), "yes &\nexit 3");
     assert!(error.contains("exit code 3"), "{error}");
 }
 
 #[test]
-fn a_caller_who_hangs_up_is_heard_beside_a_program_that_goes_on_talking() {
+fn a_hang_up_is_noticed_while_the_program_keeps_printing() {
     for shouts in ["shout", "shout-elsewhere"] {
         let runtime = Runtime::with_acts();
         let mut events = runtime.flare(&Run::new(&[act(shouts)]));

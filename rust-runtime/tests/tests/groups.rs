@@ -22,7 +22,7 @@ fn count(runtime: &Runtime, group: Option<&'static str>, workers: usize) -> Vec<
 }
 
 #[test]
-fn workers_find_it_again_in_flares_of_the_same_group_only() {
+fn state_is_found_only_in_flares_of_the_same_group() {
     let runtime = Runtime::with_acts();
     let both = |count: u32| vec![json!(count), json!(count)];
     assert_eq!(count(&runtime, Some("one"), 2), both(1));
@@ -36,7 +36,7 @@ fn workers_find_it_again_in_flares_of_the_same_group_only() {
 }
 
 #[test]
-fn a_pack_of_another_size_begins_anew() {
+fn a_pack_of_another_size_begins_without_state() {
     let runtime = Runtime::with_acts();
     assert_eq!(count(&runtime, Some("one"), 1), [json!(1)]);
     assert_eq!(count(&runtime, Some("one"), 2), [json!(1), json!(1)]);

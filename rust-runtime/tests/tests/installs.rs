@@ -115,7 +115,7 @@ fn files(directory: &Path) -> usize {
 }
 
 #[test]
-fn what_a_package_names_is_installed_once_beside_a_copy_of_it() {
+fn dependencies_are_installed_once_beside_a_copy_of_the_package() {
     for (kind, package, concurrency) in [
         ("python:3", of_python(&format!("./{WHEEL}")), 1),
         ("nodejs:20", of_node(r#"{"part": "file:./lib"}"#), 1),
@@ -154,7 +154,7 @@ fn what_a_package_names_is_installed_once_beside_a_copy_of_it() {
 }
 
 #[test]
-fn one_that_is_sent_needs_no_copy() {
+fn a_package_that_is_sent_needs_no_copy() {
     let wheel = wheel();
     let runtime = Runtime::start();
     let sent = zipped(&[
@@ -169,7 +169,7 @@ fn one_that_is_sent_needs_no_copy() {
 }
 
 #[test]
-fn what_cannot_be_had_fails_all_workers_with_the_last_words() {
+fn a_failed_installation_fails_all_workers_with_its_message() {
     for (kind, package, said) in [
         (
             "python:3",
@@ -221,7 +221,7 @@ fn complete() -> [(&'static str, Package); 2] {
 }
 
 #[test]
-fn a_function_that_can_do_without_runs_and_is_told_once() {
+fn a_function_that_needs_none_runs_and_the_log_says_so_once() {
     for (kind, package) in complete() {
         for workers in [1, 3] {
             let runtime = Runtime::start();
@@ -242,7 +242,7 @@ fn a_function_that_can_do_without_runs_and_is_told_once() {
 }
 
 #[test]
-fn a_function_that_misses_it_later_has_another_pack_try_once_more() {
+fn a_pack_whose_function_misses_a_dependency_later_is_not_reused() {
     let python = of_python("--no-index\nnothing-of-it==1.0");
     let main: &[u8] = b"def main(args):\n  import part\n";
     put(python.path(), &[("__main__.py", main)]);
@@ -262,7 +262,7 @@ fn a_function_that_misses_it_later_has_another_pack_try_once_more() {
 }
 
 #[test]
-fn what_else_goes_wrong_is_not_said_to_be_for_want_of_it() {
+fn other_errors_are_not_blamed_on_the_installation() {
     let python = of_python("--no-index\nnothing-of-it==1.0");
     put(python.path(), &[("__main__.py", b"def main(args) return")]);
     let nameless = of_python("--no-index\nnothing-of-it==1.0");
@@ -288,7 +288,7 @@ fn what_else_goes_wrong_is_not_said_to_be_for_want_of_it() {
 }
 
 #[test]
-fn where_there_can_be_no_copy_nothing_is_installed() {
+fn without_a_copy_nothing_is_installed() {
     let (temporary, own) = (Package::empty(), Package::empty());
     let missing = own.path().join("missing");
     for (temporary, scratch, said) in [
@@ -347,7 +347,7 @@ fn node(packages: &[(&str, &[u8])]) -> Package {
 }
 
 #[test]
-fn packages_that_are_there_for_all_of_node_are_found_last() {
+fn global_packages_of_node_are_found_last() {
     let prefix = node(&[
         ("openwhisk/index.js", b"module.exports = 'for all'"),
         ("redis/index.js", b"module.exports = 'for all'"),
@@ -372,7 +372,7 @@ fn packages_that_are_there_for_all_of_node_are_found_last() {
 }
 
 #[test]
-fn where_there_is_neither_pip_nor_npm_a_sentence_says_so() {
+fn a_lack_of_pip_or_npm_is_reported() {
     let prefix = node(&[]);
     let made = Command::new("python3")
         .args(["-m", "venv", "--without-pip"])

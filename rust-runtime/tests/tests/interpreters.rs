@@ -110,7 +110,7 @@ fn a_function_sees_the_same_in_an_interpreter_that_was_started_ahead() {
 }
 
 #[test]
-fn a_program_comes_while_its_interpreter_is_being_started() {
+fn a_program_may_arrive_while_its_interpreter_starts() {
     for (kind, source) in FUNCTIONS {
         let (runtime, package) = (Runtime::start(), package(source));
         assert_eq!(ahead(&runtime, kind), 202);
@@ -122,7 +122,7 @@ fn a_program_comes_while_its_interpreter_is_being_started() {
 }
 
 #[test]
-fn a_pack_of_several_workers_has_it_too() {
+fn a_pack_of_several_workers_uses_the_interpreter_too() {
     for (kind, source) in FUNCTIONS {
         let runtime = Runtime::start();
         let waiting = started_ahead(&runtime, kind);
@@ -142,7 +142,7 @@ fn a_pack_of_several_workers_has_it_too() {
 }
 
 #[test]
-fn one_that_does_not_fit_makes_room() {
+fn an_unsuitable_interpreter_is_replaced() {
     let [(python, source), (node, script)] = FUNCTIONS;
     for (waiting, value) in [
         (node, json!({"kind": python})),
@@ -177,7 +177,7 @@ fn one_that_does_not_fit_makes_room() {
 }
 
 #[test]
-fn a_program_with_variables_of_its_own_has_an_interpreter_of_its_own() {
+fn a_program_with_variables_gets_a_new_interpreter() {
     for (kind, source) in FUNCTIONS {
         let (runtime, package) = (Runtime::start(), package(source));
         let first = started_ahead(&runtime, kind);
@@ -195,7 +195,7 @@ fn a_program_with_variables_of_its_own_has_an_interpreter_of_its_own() {
 }
 
 #[test]
-fn one_that_has_died_is_replaced() {
+fn a_dead_interpreter_is_replaced() {
     for (kind, source) in FUNCTIONS {
         let (runtime, package) = (Runtime::start(), package(source));
         let first = started_ahead(&runtime, kind);
@@ -210,7 +210,7 @@ fn one_that_has_died_is_replaced() {
 }
 
 #[test]
-fn it_ends_with_its_runtime() {
+fn an_interpreter_ends_with_its_runtime() {
     for (kind, _) in FUNCTIONS {
         for end in [
             Runtime::terminate,
@@ -226,7 +226,7 @@ fn it_ends_with_its_runtime() {
 }
 
 #[test]
-fn there_is_one_and_only_before_the_program() {
+fn one_interpreter_is_started_and_only_before_the_program() {
     let (kind, source) = FUNCTIONS[0];
     let (runtime, package) = (Runtime::start(), package(source));
     for (kind, said) in [
@@ -321,7 +321,7 @@ fn an_interpreter_that_never_gets_ready_fails_the_start_in_time() {
 }
 
 #[test]
-fn what_cannot_be_loaded_says_why_as_ever() {
+fn code_that_cannot_be_loaded_gives_the_usual_error() {
     for (kind, _) in FUNCTIONS {
         let runtime = Runtime::start();
         started_ahead(&runtime, kind);

@@ -42,7 +42,7 @@ fn outputs(events: &[Value]) -> Vec<Value> {
 }
 
 #[test]
-fn a_function_is_called_and_keeps_what_it_has() {
+fn a_function_is_called_and_keeps_its_state() {
     each(|kind, runtime| {
         let runtime = runtime();
         for runs in 1..4 {
@@ -56,7 +56,7 @@ fn a_function_is_called_and_keeps_what_it_has() {
 }
 
 #[test]
-fn a_run_is_known_by_its_variables_and_no_other() {
+fn a_run_has_its_own_variables_and_no_others() {
     each(|kind, runtime| {
         let runtime = runtime();
         let mut run = Run::new(&[act("variables")]);
@@ -93,7 +93,7 @@ fn each_worker_knows_its_trace_context() {
 }
 
 #[test]
-fn workers_run_at_the_same_time_and_stay() {
+fn workers_run_at_the_same_time_and_are_reused() {
     each(|kind, runtime| {
         let runtime = runtime();
         // No worker ends before all have begun.
@@ -147,7 +147,7 @@ fn packs_wait_for_each_other() {
 }
 
 #[test]
-fn what_is_no_result_fails_its_worker() {
+fn an_invalid_result_fails_its_worker() {
     each(|kind, runtime| {
         for (bad, said) in [
             ("number", "did not return a dictionary or array"),
@@ -235,7 +235,7 @@ fn a_function_that_never_ends_is_ended() {
 }
 
 #[test]
-fn what_cannot_be_loaded_says_why() {
+fn code_that_cannot_be_loaded_is_reported() {
     for (kind, source, main, said) in [
         ("python", "def main(:", None, "SyntaxError"),
         ("python", "import nothing_of_it", None, "nothing_of_it"),
@@ -344,7 +344,7 @@ fn other_functions_and_packages_with_libraries() {
 }
 
 #[test]
-fn a_package_does_not_stand_in_its_launchers_way() {
+fn a_package_does_not_shadow_its_launchers_modules() {
     let package = Package::empty();
     fs::write(package.path().join("json.py"), "raise ValueError").unwrap();
     fs::write(
@@ -387,7 +387,7 @@ fn functions_that_misbehave_harm_only_themselves() {
 }
 
 #[test]
-fn what_workers_leave_behind_is_ended_and_they_are_not() {
+fn processes_left_by_workers_are_ended_and_workers_are_not() {
     let runtime = runtime("python", PYTHON, None);
     let pids = |events: &[Value]| -> Vec<u64> {
         let pid = |output: &Value| output["pid"].as_u64().unwrap();
@@ -409,7 +409,7 @@ fn what_workers_leave_behind_is_ended_and_they_are_not() {
 }
 
 #[test]
-fn many_that_nobody_waits_for_end_their_pack_and_soon() {
+fn many_processes_that_nobody_waits_for_end_their_pack_soon() {
     let source = "import subprocess
 def main(args):
     for _ in range(20): subprocess.Popen(['sleep', '600'])
@@ -438,7 +438,7 @@ fn openwhisks_own_calls_run_a_source() {
 }
 
 #[test]
-fn an_unknown_kind_and_a_missing_interpreter_are_told() {
+fn an_unknown_kind_and_a_missing_interpreter_are_reported() {
     let runtime = Runtime::start();
     let value = json!({"path": "/tmp", "kind": "cobol:60"});
     let (status, answer) = runtime.post("/init", &json!({ "value": value }));
@@ -483,7 +483,7 @@ def main(args):
 ";
 
 #[test]
-fn a_function_that_has_eaten_all_memory_ends_and_gives_it_back() {
+fn a_function_out_of_memory_ends_and_frees_it() {
     let runtime = runtime("python:3", EATER, None);
     let run = |keep: bool| Run {
         memory: Some(64),
@@ -511,7 +511,7 @@ def main(args):
 ";
 
 #[test]
-fn what_a_call_had_is_gone_with_it_when_it_fails() {
+fn memory_of_a_failed_call_is_freed() {
     let runtime = runtime("python:3", HOLDER, None);
     let run = Run {
         memory: Some(64),
@@ -551,7 +551,7 @@ fn looping() -> Runtime {
 }
 
 #[test]
-fn the_action_loop_is_told_a_line_and_answers_one() {
+fn the_action_loop_reads_a_line_and_answers_one() {
     let runtime = looping();
     for runs in 1..4 {
         let mut run = Run::new(&vec![json!({"x": "é\n"}); 3]);
@@ -582,7 +582,7 @@ fn the_action_loop_is_told_a_line_and_answers_one() {
 }
 
 #[test]
-fn an_action_loop_that_fails_says_how() {
+fn the_failure_of_an_action_loop_is_reported() {
     let text = looping().act(&[act("text")]);
     let message = failure(&text, 0)["message"].to_string();
     assert!(message.contains("dictionary or array"), "{message}");

@@ -54,7 +54,7 @@ fn bytes(events: &[Value]) -> usize {
 }
 
 #[test]
-fn empty_lines_are_not_free_whoever_writes_them() {
+fn empty_lines_count_towards_the_limit() {
     for worker in [json!(0), Value::Null] {
         let line =
             json!({"event": "log", "worker": worker, "stream": "stdout", "line": "", "at": 1});
@@ -68,7 +68,7 @@ fn empty_lines_are_not_free_whoever_writes_them() {
 }
 
 #[test]
-fn lines_that_come_together_travel_together() {
+fn lines_that_come_together_are_sent_together() {
     let runtime = Runtime::with_acts();
     let print = json!({"act": "print-much", "bytes": 100_000});
     let events = runtime.act(&vec![print; 4]);
@@ -97,7 +97,7 @@ fn a_program_waits_for_a_client_that_does_not_read() {
 }
 
 #[test]
-fn times_that_cannot_be_are_the_runtimes_own() {
+fn impossible_times_are_replaced_by_the_runtimes() {
     for at in [0, 1 << 63, u64::MAX] {
         let phase = json!({"event": "phase", "worker": 0, "name": "x", "at": at});
         let events = told(&phase, 1);
@@ -108,7 +108,7 @@ fn times_that_cannot_be_are_the_runtimes_own() {
 }
 
 #[test]
-fn failures_are_cut_and_name_nobody_there_is_not() {
+fn failures_are_cut_and_name_only_existing_workers() {
     let long = "é".repeat(MIB);
     let failed = json!({
         "event": "worker-failed", "worker": 0, "at": 1, "surplus": long,
@@ -128,7 +128,7 @@ fn failures_are_cut_and_name_nobody_there_is_not() {
 }
 
 #[test]
-fn what_happens_once_is_heard_once() {
+fn repeated_events_are_dropped() {
     let started = json!({"event": "worker-started", "worker": 0, "at": 1});
     assert_eq!(named(&told(&started, 1000), "worker-started").len(), 1);
     let ready = json!({"event": "ready", "endpoint": null, "at": 1});
@@ -141,7 +141,7 @@ fn what_happens_once_is_heard_once() {
 }
 
 #[test]
-fn what_is_no_event_ends_the_pack_and_says_whose_fault_it_is() {
+fn an_invalid_event_is_a_violation_that_ends_the_pack() {
     let endpoint = "x".repeat(MIB);
     for nonsense in [
         json!({"event": "party", "at": 1}),
@@ -167,7 +167,7 @@ fn a_worker_of_another_pack_cannot_be_blamed() {
 }
 
 #[test]
-fn an_output_that_was_left_by_the_flare_before_is_not_the_next_ones() {
+fn an_output_left_by_the_previous_flare_is_not_the_next_ones() {
     let runtime = Runtime::with_liar();
     let steps = [ready(), started(), succeeded("own"), ended()];
     let events = runtime.events(&script(&steps));
@@ -185,7 +185,7 @@ fn an_output_that_was_left_by_the_flare_before_is_not_the_next_ones() {
 }
 
 #[test]
-fn what_follows_the_packs_end_ends_the_pack_or_is_not_heard() {
+fn events_after_the_packs_end_prevent_its_reuse() {
     let runtime = Runtime::with_liar();
     let own = [ready(), started(), succeeded("own"), ended()];
     let steps = [&own[..], &[succeeded("left"), ended()]].concat();
@@ -214,7 +214,7 @@ fn a_program_that_names_no_run_has_only_one() {
 }
 
 #[test]
-fn what_comes_before_its_time_ends_the_pack() {
+fn early_events_end_the_pack() {
     let at_work = "its worker 0 is at work but never began";
     let early = "its worker 0 began before the flare did";
     let phase = json!({"say": {"event": "phase", "worker": 0, "name": "x", "at": 1}});
@@ -233,7 +233,7 @@ fn what_comes_before_its_time_ends_the_pack() {
 }
 
 #[test]
-fn a_program_does_not_say_what_became_of_machines() {
+fn a_program_cannot_report_failures_of_machines() {
     let error = json!({"kind": "invoker-lost", "message": "gone", "invoker": "invoker7", "operation": "create"});
     let failed = json!({"event": "worker-failed", "worker": 0, "at": 1, "error": error});
     let ended = json!({"event": "pack-ended", "reusable": false, "at": 1, "error": error});
@@ -246,7 +246,7 @@ fn a_program_does_not_say_what_became_of_machines() {
 }
 
 #[test]
-fn a_pack_is_reached_where_it_was_told_to_be() {
+fn an_endpoint_at_another_host_is_a_violation() {
     let elsewhere = json!({"say": {"event": "ready", "endpoint": "169.254.169.254:80", "at": 1}});
     let message = violation(&plays(&[elsewhere]));
     assert!(message.contains("where it was not told to be"), "{message}");

@@ -36,7 +36,7 @@ fn process(runtime: &Runtime) -> u64 {
 }
 
 #[test]
-fn a_runtime_with_a_token_takes_orders_from_nobody_else() {
+fn a_runtime_with_a_token_refuses_calls_without_it() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
     command.env("BURST_RUNTIME_TOKEN", "secret");
     let runtime = Runtime::start_with(command);
@@ -132,7 +132,7 @@ fn the_program_sees_nothing_it_should_not() {
 }
 
 #[test]
-fn a_program_has_the_variables_that_came_before_it() {
+fn a_program_has_the_variables_that_were_set_before_it() {
     let runtime = Runtime::start();
     let set = |variables: &Value| runtime.post("/environment", variables);
     assert_eq!(set(&json!({"GONE": "1"})).0, 204);
@@ -209,7 +209,7 @@ fn bad_packages_are_refused_with_the_reason() {
 }
 
 #[test]
-fn programs_that_do_not_come_up_say_why() {
+fn programs_that_do_not_start_are_reported_with_the_reason() {
     let runtime = Runtime::start();
     let cases: [(&[u8], &str); 4] = [
         (b"#!/no/such/interpreter\n", "cannot be executed"),
@@ -235,7 +235,7 @@ fn programs_that_do_not_come_up_say_why() {
 }
 
 #[test]
-fn what_a_program_said_before_it_ended_is_not_lost() {
+fn output_of_a_program_that_did_not_start_is_reported() {
     let runtime = Runtime::start();
     let script = b"#!/bin/sh\necho 'usage: exec FILE'; printf 'no FILE given' >&2; exit 3\n";
     let package = exec_of(script);
@@ -257,7 +257,7 @@ fn what_a_program_said_before_it_ended_is_not_lost() {
 }
 
 #[test]
-fn what_is_told_of_a_program_that_says_much_is_bounded() {
+fn reported_output_of_a_program_that_did_not_start_is_bounded() {
     let runtime = Runtime::start();
     let package = exec_of(b"#!/bin/sh\nyes '' | head -c 300000\necho the last line\nexit 1\n");
     let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
@@ -268,7 +268,7 @@ fn what_is_told_of_a_program_that_says_much_is_bounded() {
 }
 
 #[test]
-fn what_a_program_says_while_it_comes_up_is_in_its_first_flares_log() {
+fn output_of_a_starting_program_is_in_its_first_flares_log() {
     let hello = r#"{"event":"hello","sdk":"0"}"#;
     let script = format!(
         "#!/bin/sh\necho 'a library warns'\nprintf '\\{:03o}\\000\\000\\000{hello}' >&3; head -c 1 <&3 >&2; exit 1\n",
@@ -367,7 +367,7 @@ fn a_single_function_that_dies_is_a_bad_gateway() {
 }
 
 #[test]
-fn the_program_goes_when_the_runtime_does_however_that_ends() {
+fn the_program_ends_with_the_runtime_however_that_ends() {
     let endings: [fn(&mut Runtime); 3] = [Runtime::close_stdin, Runtime::terminate, Runtime::kill];
     for (number, ending) in endings.into_iter().enumerate() {
         let mut runtime = Runtime::with_acts();
@@ -433,7 +433,7 @@ fn the_machine_is_described() {
 }
 
 #[test]
-fn the_servers_of_a_backend_are_told_on_request() {
+fn the_servers_of_a_backend_are_printed_on_request() {
     for (backend, servers) in [
         (
             json!({"kind": "redis-list", "uri": "redis://:hunter2@10.0.0.5"}),

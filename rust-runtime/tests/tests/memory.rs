@@ -36,24 +36,24 @@ fn runs_out(runtime: &Runtime, how: &str, log_limit: Option<usize>) {
 }
 
 #[test]
-fn a_worker_that_takes_more_than_there_is_ran_out_of_memory() {
+fn a_worker_that_allocates_more_than_its_limit_runs_out_of_memory() {
     runs_out(&Runtime::with_acts(), "eat", None);
 }
 
 /// The runtime recognises the cause in the program's output, which it must read even if the log
 /// keeps none of it.
 #[test]
-fn so_did_one_whose_log_nobody_wants() {
+fn a_worker_whose_log_is_not_kept_runs_out_of_memory() {
     runs_out(&Runtime::with_acts(), "eat", Some(0));
 }
 
 #[test]
-fn so_did_one_that_took_it_in_small_bites() {
+fn a_worker_that_allocates_in_small_pieces_runs_out_of_memory() {
     runs_out(&Runtime::with_acts(), "nibble", None);
 }
 
 #[test]
-fn a_worker_within_its_memory_has_it() {
+fn a_worker_within_its_memory_succeeds() {
     let runtime = Runtime::with_acts();
     let acts = [json!({"act": "keep", "bytes": 64 << 20}), act("hello")];
     let events = runtime.events(&run(&acts, ENOUGH));
@@ -63,7 +63,7 @@ fn a_worker_within_its_memory_has_it() {
 
 /// The next flare's pack can be smaller or larger than the last one's.
 #[test]
-fn a_program_is_held_to_each_flares_memory_anew() {
+fn a_program_is_limited_to_each_flares_memory_anew() {
     let runtime = Runtime::with_acts();
     let keep = || json!({"act": "keep", "bytes": 64 << 20});
     assert_eq!(
@@ -85,7 +85,7 @@ fn a_program_is_held_to_each_flares_memory_anew() {
 
 /// The same for a runtime of an ordinary user, who has fewer privileges than root.
 #[test]
-fn an_ordinary_users_program_is_held_as_well_and_goes_before_its_runtime() {
+fn an_ordinary_users_program_is_limited_and_killed_before_its_runtime() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let copy = |program: &str, name: &str| {

@@ -76,7 +76,7 @@ fn packs_talk_to_each_other_and_stay_warm() {
 }
 
 #[test]
-fn a_failure_in_one_pack_ends_what_the_other_waits_for() {
+fn a_failure_in_one_pack_ends_the_waits_of_the_other() {
     let receive = || json!({"act": "receive", "from": 1});
     let mut flare = Flare::ready([[receive(), act("panic")], [receive(), receive()]]);
     let started = Instant::now();
@@ -100,7 +100,7 @@ fn a_failure_in_one_pack_ends_what_the_other_waits_for() {
 }
 
 #[test]
-fn a_pack_that_dies_ends_what_the_other_waits_for() {
+fn a_pack_that_dies_ends_the_waits_of_the_other() {
     let receive = || json!({"act": "receive", "from": 1});
     let mut flare = Flare::ready([[receive(), act("segfault")], [receive(), receive()]]);
     let started = Instant::now();

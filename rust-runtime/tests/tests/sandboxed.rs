@@ -48,19 +48,19 @@ fn user() -> u32 {
     600_000 + std::process::id() % 100_000
 }
 
-fn walls(directory: &TempDir) -> Value {
+fn description(directory: &TempDir) -> Value {
     json!({
         "package": directory.path().join("package"), "tmpMiB": 16, "shmMiB": 16,
         "limits": {"memoryMiB": 256, "cpus": 2.0, "processes": 300, "files": 1024},
     })
 }
 
-fn begin(directory: &TempDir, walls: &Value, user: Option<u32>) -> Runtime {
+fn begin(directory: &TempDir, description: &Value, user: Option<u32>) -> Runtime {
     let mut command = Command::new(directory.path().join("burst-runtime"));
     if let Some(user) = user {
         command.uid(user).gid(user);
     }
-    let runtime = Runtime::sandboxed(command, walls);
+    let runtime = Runtime::sandboxed(command, description);
     runtime.init(Path::new("/package"));
     runtime
 }
@@ -78,36 +78,36 @@ fn works(runtime: &mut Runtime) {
 }
 
 #[test]
-fn an_ordinary_users_runtime_works_within_walls() {
+fn an_ordinary_users_runtime_works_in_a_sandbox() {
     let directory = directory();
     let ordinary = is_root().then(user);
-    works(&mut begin(&directory, &walls(&directory), ordinary));
+    works(&mut begin(&directory, &description(&directory), ordinary));
 }
 
 #[test]
-fn so_does_that_of_root_as_another_user() {
+fn roots_runtime_works_in_a_sandbox_as_another_user() {
     if !is_root() {
         // Only root can run a pack as another user.
         return;
     }
     let directory = directory();
-    let mut walls = walls(&directory);
-    walls["user"] = json!(user());
-    walls["group"] = json!(format!("burst-runtime-test-{}", std::process::id()));
-    works(&mut begin(&directory, &walls, None));
+    let mut description = description(&directory);
+    description["user"] = json!(user());
+    description["group"] = json!(format!("burst-runtime-test-{}", std::process::id()));
+    works(&mut begin(&directory, &description, None));
 }
 
 #[test]
-fn a_program_beyond_the_packs_memory_ran_out_of_it() {
+fn a_program_beyond_the_packs_memory_runs_out_of_it() {
     if !is_root() {
         // Without a control group the runtime itself limits its program, which `memory.rs` tests.
         return;
     }
     let directory = directory();
-    let mut walls = walls(&directory);
-    walls["user"] = json!(user() + 100_000);
-    walls["group"] = json!(format!("burst-runtime-test-memory-{}", std::process::id()));
-    let mut runtime = begin(&directory, &walls, None);
+    let mut description = description(&directory);
+    description["user"] = json!(user() + 100_000);
+    description["group"] = json!(format!("burst-runtime-test-memory-{}", std::process::id()));
+    let mut runtime = begin(&directory, &description, None);
     let events = runtime.events(&Run::new(&[act("eat")]));
     assert_eq!(failure(&events, 0)["kind"], "out-of-memory", "{events:?}");
     runtime.close_stdin();

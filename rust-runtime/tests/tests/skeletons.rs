@@ -93,7 +93,7 @@ fn the_last_line_of_each_run_is_its_result() {
 }
 
 #[test]
-fn what_is_no_result_fails_its_run() {
+fn an_invalid_result_fails_its_run() {
     for (bad, said, last) in [
         ("text", "dictionary or array", "hello"),
         ("number", "dictionary or array", "3"),
@@ -123,7 +123,7 @@ fn what_is_no_result_fails_its_run() {
 }
 
 #[test]
-fn one_that_is_killed_or_never_ends_takes_its_pack_along() {
+fn a_run_that_is_killed_or_never_ends_ends_its_pack() {
     let events = runtime().act(&[act("crash")]);
     assert_eq!(failure(&events, 0)["kind"], "signal");
     let runtime = runtime();
@@ -134,7 +134,7 @@ fn one_that_is_killed_or_never_ends_takes_its_pack_along() {
 }
 
 #[test]
-fn what_cannot_be_executed_says_why() {
+fn a_file_that_cannot_be_executed_is_reported() {
     let mut runtime = Runtime::start();
     let package = exec_of(b"#!/nothing/of/it\r\n");
     let value = json!({"path": package.path(), "kind": "skeleton"});

@@ -21,7 +21,7 @@ fn tell(runtime: &Runtime, signal: Signal) {
 }
 
 /// Checks that the runtime accepts a hello that its program sends while the runtime is stopped.
-fn hears_what_was_said_meanwhile() {
+fn reads_a_hello_sent_meanwhile() {
     let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
     let runtime = Runtime::impatient(command, PATIENCE);
     let directory = tempfile::tempdir().unwrap();
@@ -50,17 +50,17 @@ fn hears_what_was_said_meanwhile() {
 
 /// Four in parallel, because a single one could succeed by chance.
 #[test]
-fn what_a_program_says_while_its_runtime_stands_still_is_not_late() {
+fn a_hello_sent_while_the_runtime_is_stopped_is_not_late() {
     thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(hears_what_was_said_meanwhile);
+            scope.spawn(reads_a_hello_sent_meanwhile);
         }
     });
 }
 
 /// The flare's deadline passes while the runtime is stopped.
 #[test]
-fn a_flare_that_ends_in_time_while_its_runtime_stands_still_is_not_late() {
+fn a_flare_that_ends_in_time_while_the_runtime_is_stopped_is_not_late() {
     let runtime = Runtime::with_acts();
     let directory = tempfile::tempdir().unwrap();
     let go = directory.path().join("go");

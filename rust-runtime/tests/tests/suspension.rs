@@ -27,7 +27,7 @@ fn state(process: u64) -> Option<String> {
 }
 
 #[test]
-fn an_idle_program_is_stopped_and_goes_on_with_the_next_flare() {
+fn an_idle_program_is_stopped_and_continued_for_the_next_flare() {
     let runtime = Runtime::with_acts();
     let program = process(&runtime.act(&[act("hello")]));
     for _ in 0..2 {
@@ -41,7 +41,7 @@ fn an_idle_program_is_stopped_and_goes_on_with_the_next_flare() {
 }
 
 #[test]
-fn a_stopped_program_goes_when_the_runtime_does() {
+fn a_stopped_program_ends_with_the_runtime() {
     let endings: [fn(&mut Runtime); 3] = [Runtime::close_stdin, Runtime::terminate, Runtime::kill];
     for ending in endings {
         let mut runtime = Runtime::with_acts();
@@ -97,7 +97,7 @@ fn threads_that_compute_on_end_with_their_flare() {
 }
 
 #[test]
-fn a_program_that_has_itself_go_on_ends() {
+fn a_program_that_continues_itself_is_killed() {
     let runtime = Runtime::with_acts();
     let waking = json!({"act": "leave-waking", "milliseconds": 200});
     wait_until_dead(program_with(&runtime, &waking));
@@ -160,7 +160,7 @@ fn write(runtime: &Runtime, scratch: &Path, name: &str, group: Option<&'static s
 }
 
 #[test]
-fn files_go_with_their_flare_or_with_the_group() {
+fn files_are_removed_with_their_flare_or_group() {
     let scratch = tempfile::tempdir().unwrap();
     let runtime = Runtime::with_acts_and(Some(scratch.path()));
     let write = |name, group| write(&runtime, scratch.path(), name, group);
@@ -171,7 +171,7 @@ fn files_go_with_their_flare_or_with_the_group() {
 }
 
 #[test]
-fn where_a_flare_leaves_what_cannot_be_removed_no_other_comes() {
+fn a_pack_that_cannot_be_cleaned_up_is_not_reused() {
     // Not a directory: one of the reasons why a scratch directory cannot be emptied.
     let scratch = tempfile::NamedTempFile::new().unwrap();
     let runtime = Runtime::with_acts_and(Some(scratch.path()));

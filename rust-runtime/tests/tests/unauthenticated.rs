@@ -40,7 +40,7 @@ fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
 }
 
 #[test]
-fn a_crowd_with_unfinished_headers_takes_no_memory_and_keeps_nobody_out() {
+fn many_unfinished_headers_take_no_memory_and_keep_nobody_out() {
     many_descriptors();
     let mut runtime = Runtime::with_token();
     runtime.init_with(acts());
@@ -76,7 +76,7 @@ fn an_unfinished_header_is_not_waited_for() {
 }
 
 #[test]
-fn a_strangers_body_is_not_read() {
+fn the_body_of_an_unauthenticated_call_is_not_read() {
     let runtime = Runtime::with_token();
     let mut stranger = runtime.connect();
     let head = "POST /init HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n";

@@ -33,7 +33,7 @@ pub(super) struct ControlSender {
 /// What the thread shares with senders.
 #[derive(Debug)]
 struct Shared {
-    ways: Vec<Mutex<Way>>,
+    connections: Vec<Mutex<PackConnection>>,
     dialler: Arc<Dialler>,
     watch: Arc<Watch>,
     pending: Mutex<Pending>,
@@ -49,7 +49,7 @@ struct Pending {
 
 /// The connection to one pack.
 #[derive(Debug, Default)]
-struct Way {
+struct PackConnection {
     /// Opened when there is something to send.
     stream: Option<Arc<Socket>>,
     outbox: Outbox,
@@ -63,7 +63,7 @@ impl ControlSender {
     ) -> Result<Self, Error> {
         let waker = Waker::new().map_err(|reason| error(None, format!("cannot send: {reason}")))?;
         let shared = Arc::new(Shared {
-            ways: (0..packs).map(|_| Mutex::default()).collect(),
+            connections: (0..packs).map(|_| Mutex::default()).collect(),
             dialler,
             watch,
             pending: Mutex::default(),
@@ -82,28 +82,28 @@ impl ControlSender {
         frame: &Frame<'_>,
         ended: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
-        let Some(way) = self.shared.ways.get(to.index()) else {
+        let Some(connection) = self.shared.connections.get(to.index()) else {
             return Err(ConnectionError::NoSuchPack.towards(to));
         };
-        let mut way = way.lock();
+        let mut connection = connection.lock();
         if ended() {
             return Ok(());
         }
-        if way.outbox.len() >= MOST {
+        if connection.outbox.len() >= MOST {
             return Err(ConnectionError::Unread.towards(to));
         }
-        self.shared.add(to, &mut way, frame);
+        self.shared.add(to, &mut connection, frame);
         Ok(())
     }
 
     /// Sends the last frames of a flare to all packs to which anything was sent.
-    pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
-        for (to, way) in (0..).map(PackId).zip(&self.shared.ways) {
-            let mut way = way.lock();
+    pub(super) fn send_final_frames(&self, frames: &[Frame<'_>]) {
+        for (to, connection) in (0..).map(PackId).zip(&self.shared.connections) {
+            let mut connection = connection.lock();
             for frame in frames {
                 // Checked for each frame: the connection may have broken with the one before.
-                if way.stream.is_some() || !way.outbox.is_empty() {
-                    self.shared.add(to, &mut way, frame);
+                if connection.stream.is_some() || !connection.outbox.is_empty() {
+                    self.shared.add(to, &mut connection, frame);
                 }
             }
         }
@@ -114,40 +114,40 @@ impl ControlSender {
         self.shared.pending.lock().closing = true;
         self.shared.waker.wake();
         self.thread.join();
-        for way in &self.shared.ways {
-            *way.lock() = Way::default();
+        for connection in &self.shared.connections {
+            *connection.lock() = PackConnection::default();
         }
     }
 }
 
 impl Shared {
-    fn add(&self, to: PackId, way: &mut Way, frame: &Frame<'_>) {
+    fn add(&self, to: PackId, connection: &mut PackConnection, frame: &Frame<'_>) {
         // If the outbox is not empty, the thread is already writing it.
-        let first = way.outbox.is_empty();
-        way.outbox.add(&frame.header.encode());
-        way.outbox.add(frame.payload);
+        let first = connection.outbox.is_empty();
+        connection.outbox.add(&frame.header.encode());
+        connection.outbox.add(frame.payload);
         if !first {
             return;
         }
-        self.flush(to, way);
-        if !way.outbox.is_empty() {
+        self.flush(to, connection);
+        if !connection.outbox.is_empty() {
             self.pending.lock().waiting.insert(to);
             self.waker.wake();
         }
     }
 
     /// Writes as much as the socket accepts, once there is a connection.
-    fn flush(&self, to: PackId, way: &mut Way) {
-        let Way { stream, outbox } = way;
+    fn flush(&self, to: PackId, connection: &mut PackConnection) {
+        let PackConnection { stream, outbox } = connection;
         if let Some(open) = stream
             && let Err(reason) = outbox.flush(open)
         {
-            self.broken(to, way, reason.into());
+            self.broken(to, connection, reason.into());
         }
     }
 
-    fn broken(&self, to: PackId, way: &mut Way, reason: ConnectionError) {
-        *way = Way::default();
+    fn broken(&self, to: PackId, connection: &mut PackConnection, reason: ConnectionError) {
+        *connection = PackConnection::default();
         self.watch.suspect(to, reason);
     }
 
@@ -181,24 +181,24 @@ impl Shared {
 
     /// Dials a pack if necessary and writes to it; returns its connection while that has no room.
     fn carry(&self, to: PackId) -> Option<Arc<Socket>> {
-        let way = self.ways.get(to.index())?;
-        if way.lock().stream.is_none() {
+        let connection = self.connections.get(to.index())?;
+        if connection.lock().stream.is_none() {
             let dialled = self.dialler.dial(to, Purpose::Frames).and_then(|stream| {
                 socket::prepare(&stream)?;
                 stream.set_nonblocking(true)?;
                 Ok(stream)
             });
-            let mut way = way.lock();
+            let mut connection = connection.lock();
             match dialled {
-                Ok(stream) => way.stream = Some(Arc::new(stream)),
-                Err(reason) => self.broken(to, &mut way, reason),
+                Ok(stream) => connection.stream = Some(Arc::new(stream)),
+                Err(reason) => self.broken(to, &mut connection, reason),
             }
         }
-        let mut way = way.lock();
-        self.flush(to, &mut way);
-        match way.outbox.is_empty() {
+        let mut connection = connection.lock();
+        self.flush(to, &mut connection);
+        match connection.outbox.is_empty() {
             true => None,
-            false => way.stream.clone(),
+            false => connection.stream.clone(),
         }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     const FLARE: [u8; 16] = [7; 16];
 
     #[test]
-    fn a_pack_that_does_not_read_is_given_so_much_and_holds_up_nobody() {
+    fn frames_for_a_pack_that_does_not_read_are_bounded_and_block_nobody() {
         let inbox = Inbox::of_two_packs(FLARE);
         let credentials = Credentials::new(&"secret".into(), FLARE);
         let dialler = Arc::new(Dialler::new(PackId(0), credentials.clone(), false));
@@ -254,7 +254,7 @@ mod tests {
             assert!(sent < 1 << 20, "there is no bound");
         };
         assert!(refused.to_string().contains("does not read"), "{refused}");
-        control_sender.last_words(&[frame]);
+        control_sender.send_final_frames(&[frame]);
         drop(done);
         deaf.join().unwrap();
         control_sender.close();

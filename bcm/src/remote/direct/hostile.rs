@@ -159,7 +159,7 @@ fn poke(header: Header, at: usize, bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_frame_fails_the_flare() {
+fn invalid_frames_fail_the_flare() {
     play(
         "no header",
         |_| vec![0; HEADER_SIZE],
@@ -230,7 +230,7 @@ fn a_message_to_a_group_from_outside_fails_the_flare() {
 }
 
 #[test]
-fn lengths_that_cannot_be_fail_the_flare() {
+fn impossible_lengths_fail_the_flare() {
     let layout = |total: u64, chunk: u32, chunks: u32| {
         move |header: Header| {
             let header = Header {
@@ -314,7 +314,7 @@ fn lengths_that_cannot_be_fail_the_flare() {
 }
 
 #[test]
-fn floods_end_at_a_bound() {
+fn floods_are_bounded() {
     let many = |count: u32, kind: Kind, total: u64| {
         move |header: Header| {
             (0..count)
@@ -346,7 +346,7 @@ fn floods_end_at_a_bound() {
 }
 
 #[test]
-fn what_means_nothing_changes_nothing() {
+fn meaningless_frames_change_nothing() {
     let twice = |header: Header| [frame(header), frame(header)].concat();
     play("the same message twice", twice, GoesOn);
     let far = |header: Header| {
@@ -378,7 +378,7 @@ fn what_means_nothing_changes_nothing() {
 }
 
 #[test]
-fn whoever_hangs_up_in_the_middle_is_lost() {
+fn a_peer_that_hangs_up_within_a_frame_is_lost() {
     for length in [1, HEADER_SIZE - 1, HEADER_SIZE, HEADER_SIZE + 99] {
         let flare = Flare::start();
         let header = Header {
@@ -393,7 +393,7 @@ fn whoever_hangs_up_in_the_middle_is_lost() {
 }
 
 #[test]
-fn a_pack_may_have_so_many_connections() {
+fn a_packs_connections_are_limited() {
     let flare = Flare::start();
     let streams: Vec<_> = (0..membership::MOST + 4)
         .filter_map(|_| flare.dialler.dial(PackId(1), Purpose::Frames).ok())
@@ -407,7 +407,7 @@ fn a_pack_may_have_so_many_connections() {
 }
 
 #[test]
-fn whoever_hangs_up_before_he_has_said_anything_is_not() {
+fn a_peer_that_hangs_up_before_its_first_frame_is_not_lost() {
     let flare = Flare::start();
     let until = Instant::now() + 2 * EXPLANATION;
     while Instant::now() < until {

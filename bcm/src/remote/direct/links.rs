@@ -160,11 +160,11 @@ impl Links {
 
     /// Writes frames on every connection that nobody has taken. A peer that no longer reads does
     /// not need them, and the connection is given up.
-    pub(super) fn last_words(&self, frames: &[Frame<'_>]) {
+    pub(super) fn send_final_frames(&self, frames: &[Frame<'_>]) {
         for route in &self.routes {
-            last_words(route, frames);
+            send_final_frames(route, frames);
         }
-        self.control_sender.last_words(frames);
+        self.control_sender.send_final_frames(frames);
     }
 
     /// Hangs up. Does nothing when called again.
@@ -179,8 +179,8 @@ impl Links {
     }
 }
 
-/// Like [`Links::last_words`], only on the connections for data to one pack.
-pub(super) fn last_words(route: &Pool<Connection>, frames: &[Frame<'_>]) {
+/// Like [`Links::send_final_frames`], only on the connections for data to one pack.
+pub(super) fn send_final_frames(route: &Pool<Connection>, frames: &[Frame<'_>]) {
     route.each_idle(|connection| {
         // Does not wait.
         let mut say = |frame| connection.write(frame, || Err(Error::Closed)).is_ok();

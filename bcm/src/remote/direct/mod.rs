@@ -123,12 +123,12 @@ impl Direct {
     /// Says goodbye on every connection; on connections in use when they are given back.
     fn say_goodbye(&self) {
         self.ended.store(true, Ordering::Release);
-        self.with_last_words(|frames| self.links.last_words(frames));
+        self.with_final_frames(|frames| self.links.send_final_frames(frames));
     }
 
     /// Calls `say` with the goodbye, preceded by the failure if the flare has failed: the watch may
     /// report that later.
-    fn with_last_words(&self, say: impl FnOnce(&[Frame<'_>])) {
+    fn with_final_frames(&self, say: impl FnOnce(&[Frame<'_>])) {
         let config = self.inbox.config();
         let goodbye = Frame {
             header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
@@ -165,7 +165,7 @@ impl Direct {
             Ok(()) => {
                 route.put_back(connection);
                 if self.has_ended() {
-                    self.with_last_words(|frames| links::last_words(route, frames));
+                    self.with_final_frames(|frames| links::send_final_frames(route, frames));
                 }
                 Ok(())
             }
@@ -337,7 +337,7 @@ mod tests {
 
     /// The goodbye may reach the other pack before the watch has reported the failure to it.
     #[test]
-    fn a_pack_that_leaves_a_failed_flare_says_first_why() {
+    fn a_pack_that_leaves_a_failed_flare_sends_the_failure_before_the_goodbye() {
         let mut config = PackConfig::new("f", PackId(0), Topology::new(&[1, 1]).unwrap());
         config.secret = "secret".into();
         let inbox = Inbox::of_two_packs([7; 16]);

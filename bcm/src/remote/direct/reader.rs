@@ -25,7 +25,7 @@ use crate::local::Waker;
 use crate::pack_id::PackId;
 
 /// How often the thread checks whether workers still read.
-const LOOK_IN: Duration = Duration::from_millis(1);
+const CHECK_PERIOD: Duration = Duration::from_millis(1);
 /// How often it checks while workers sleep on each connection that it has left to them.
 const LONGEST: Duration = Duration::from_millis(100);
 /// The most events fetched at a time.
@@ -103,7 +103,7 @@ impl Reading {
             }
             let dozed = self.pause == Some(LONGEST);
             if woken || dozed || self.left_to_sleep().is_none_or(|left| left.is_zero()) {
-                self.look_in(woken);
+                self.take_back(woken);
             }
         }
         for (_, connection) in self.connections.drain() {
@@ -207,7 +207,7 @@ impl Reading {
     }
 
     /// Takes back connections that workers no longer read, and decides how long to sleep.
-    fn look_in(&mut self, woken: bool) {
+    fn take_back(&mut self, woken: bool) {
         let left = std::mem::take(&mut self.left);
         for connection in left {
             if connection.is_still_read_by_worker() {
@@ -221,7 +221,7 @@ impl Reading {
             true => None,
             // Called by a worker that usually sleeps again soon: if the thread dozed off
             // immediately, that worker would have to wake it again.
-            false if woken => Some(LOOK_IN),
+            false if woken => Some(CHECK_PERIOD),
             false => Some(self.doze()),
         };
     }
@@ -236,7 +236,7 @@ impl Reading {
             true => LONGEST,
             false => {
                 self.shared.dozes.store(false, Ordering::SeqCst);
-                LOOK_IN
+                CHECK_PERIOD
             }
         }
     }
@@ -275,7 +275,7 @@ mod tests {
     const FLARE: [u8; 16] = [7; 16];
 
     #[test]
-    fn what_the_system_has_no_room_to_watch_is_read_all_the_same() {
+    fn a_connection_that_epoll_refuses_is_still_read() {
         let inbox = Inbox::of_two_packs(FLARE);
         let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
         let credentials = Credentials::new(&"secret".into(), FLARE);

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_leaves_hands_over_to_the_next() {
+    fn a_leaving_reader_hands_over_to_the_next() {
         let election = ReaderElection::default();
         let [first, second, third] = [waker(), waker(), waker()];
         assert!(election.join(&first));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_leaves_the_queue_disturbs_nobody() {
+    fn a_waiting_worker_can_leave_the_queue() {
         let election = ReaderElection::default();
         let [first, second] = [waker(), waker()];
         election.join(&first);

@@ -180,7 +180,7 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(300);
 
     #[test]
-    fn a_local_name_is_found_by_who_knows_the_secret() {
+    fn a_local_name_can_be_found_only_with_the_secret() {
         let credentials = Credentials::new(&"secret".into(), [7; 16]);
         let listener = listen_locally(&credentials, "h:1").unwrap();
         listener.set_nonblocking(false).unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn another_process_connects_or_says_why_not() {
+    fn a_relay_connects_or_reports_its_error() {
         let name = tempfile::TempDir::new().unwrap();
         let path = name.path().join("relay");
         let listener = UnixListener::bind(&path).unwrap();
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_here_is_listened_for_everywhere() {
+    fn an_address_of_another_host_is_bound_on_all_interfaces() {
         let (_socket, port) = listen_on_port("192.0.2.1").unwrap();
         connect(&format!("127.0.0.1:{port}"), TIMEOUT).unwrap();
         let refused = connect("127.0.0.1:1", TIMEOUT).unwrap_err();

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_came_with_most_others_goes_first() {
+    fn the_source_with_most_connections_is_evicted_first() {
         let mut unauthenticated = Unauthenticated::new(4);
         let pack = enter(&mut unauthenticated, "10.0.0.1");
         let crowd: Vec<_> = (0..9)

@@ -38,7 +38,7 @@ impl Link {
         &self,
         answer: impl Future<Output = lapin::Result<T>>,
     ) -> lapin::Result<T> {
-        let answer = runtime::while_so(|| self.is_up(), answer).await;
+        let answer = runtime::wait_while(|| self.is_up(), answer).await;
         answer.unwrap_or_else(|| Err(broken()))
     }
 

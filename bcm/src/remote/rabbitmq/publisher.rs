@@ -141,7 +141,7 @@ async fn publish_on(channel: &Channel, messages: &[Message]) -> lapin::Result<Ou
         match confirmation.await? {
             Confirmation::Ack(_) => {}
             Confirmation::Nack(_) => return Ok(Outcome::Refused),
-            // The channel has forgotten what it was for.
+            // The channel no longer knows that a confirmation was requested.
             Confirmation::NotRequested => return Err(broken()),
         }
     }

@@ -63,8 +63,8 @@ impl Server {
                 of: "burst",
             })
             .into());
-            // Fails if another part of the program has already chosen a provider, which is just as
-            // good.
+            // Fails if another part of the program has already chosen a provider, which can
+            // be used instead.
             #[cfg(feature = "tls")]
             let _ = rustls::crypto::ring::default_provider().install_default();
         }

@@ -27,7 +27,8 @@ use crate::remote::runtime;
 /// The time between two checks.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// How many checks in a row a pack may fail: as many as are made in this time if answers take none.
+/// How many checks in a row a pack may fail: the checks that fit into this time if answers are
+/// immediate.
 const fn looks(time: Duration) -> u128 {
     time.as_millis() / PERIOD.as_millis()
 }

@@ -109,7 +109,7 @@ impl Heartbeat {
             confirmed: AtomicI64::new(0),
             left: AtomicBool::new(false),
         });
-        let mut beating = Beating {
+        let mut task = HeartbeatTask {
             flare_id: config.flare_id.clone(),
             pack: config.pack,
             packs: config.topology.num_packs(),
@@ -119,8 +119,8 @@ impl Heartbeat {
             watched: None,
             unsettled: 0,
         };
-        writer.control(|exchange| beating.beat(exchange).map(|()| 0))?;
-        threads.spawn(beating)?;
+        writer.control(|exchange| task.beat(exchange).map(|()| 0))?;
+        threads.spawn(task)?;
         Ok(Self { count, started })
     }
 
@@ -142,7 +142,7 @@ impl Heartbeat {
 
 /// The task that beats and watches.
 #[derive(Debug)]
-struct Beating {
+struct HeartbeatTask {
     flare_id: String,
     pack: PackId,
     packs: u32,
@@ -171,7 +171,7 @@ fn key(flare_id: &str, pack: PackId) -> String {
     format!("{}:heartbeat:{pack}", keys::prefix(flare_id))
 }
 
-impl Beating {
+impl HeartbeatTask {
     fn beat(&mut self, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
         let before = self.count.confirmed();
         self.count.up(exchange)?;
@@ -232,7 +232,7 @@ impl Beating {
     }
 }
 
-impl Task for Beating {
+impl Task for HeartbeatTask {
     /// Subscribes before the pack has joined, and so before anybody checks.
     fn prepare(&mut self, line: &mut Line) -> Result<(), RespError> {
         if self.started.load(Ordering::Acquire) {

@@ -178,12 +178,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flares_name_is_no_pattern() {
+    fn a_flares_name_is_escaped_in_patterns() {
         assert_eq!(literally("a*b[1]-?"), r"a\*b\[1\]\-\?");
     }
 
     #[test]
-    fn a_key_is_one_flares() {
+    fn a_key_belongs_to_one_flare() {
         assert_eq!(flare_of(b"burst:f1:pack:0"), Some("f1"));
         assert_eq!(flare_of(b"burst:f1"), None);
         assert_eq!(flare_of(flares_of("g").as_bytes()), None);

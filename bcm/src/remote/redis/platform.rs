@@ -103,7 +103,7 @@ fn make_user(
         return Err(open.into());
     }
     exchange.log_in(server)?;
-    refuse_evicting(server, exchange)?;
+    require_noeviction(server, exchange)?;
     let flare_id = flare.flare_id;
     let made = account::make(exchange, account, (flare_id, server.database()));
     made.map_err(|reason| match reason {
@@ -124,7 +124,7 @@ fn make_user(
 }
 
 /// A server that is short of memory must reject messages, not drop those it has accepted.
-fn refuse_evicting(server: &Server, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
+fn require_noeviction(server: &Server, exchange: &mut Exchange<'_>) -> Result<(), RespError> {
     let text = match exchange.request(&[&[b"INFO"], &[b"memory"]]) {
         Ok(Reply::Bulk(text)) => text,
         Err(RespError::Refused(reason)) => {
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_policy_is_one_of_many_lines() {
+    fn the_policy_is_found_among_other_lines() {
         let info = "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n";
         assert_eq!(policy(info), Some("allkeys-lru"));
         assert_eq!(policy("# Memory\r\n"), None);

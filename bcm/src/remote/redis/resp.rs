@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_and_replies_have_the_protocols_form() {
+    fn commands_and_replies_follow_the_protocol() {
         let (mut client, mut server) = client();
         let interrupt: Interrupt<'_> = &mut || Ok(());
         let mut exchange = client.exchange(interrupt);
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_listens_reads_replies_past_messages() {
+    fn a_subscribed_client_finds_replies_between_messages() {
         let (mut client, mut server) = client();
         client.listens = true;
         let message = ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\n?\r\n";
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_an_error() {
+    fn malformed_replies_are_errors() {
         for wrong in [
             "hello\r\n",
             "$99999999999\r\n",

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn another_user_finds_the_same_server() {
+    fn a_uri_for_another_user_leads_to_the_same_server() {
         for (uri, expected) in [
             ("redis://:x@host/3", "redis://u:p@host:6379/3"),
             ("redis://a:b@[::1]:7/0", "redis://u:p@[::1]:7/0"),

@@ -24,7 +24,7 @@ use crate::wire::WireError;
 /// connection, and the next flare opens a new one.
 const ENDING: Duration = Duration::from_secs(1);
 /// How long a pack that closes waits for its heartbeat to record that.
-const LAST_WORDS: Duration = Duration::from_millis(250);
+const GOODBYE: Duration = Duration::from_millis(250);
 
 /// The threads of a pack in one flare.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ pub(super) struct Line {
 pub(super) enum End {
     /// The server or the connection failed.
     Server(#[from] RespError),
-    /// A frame that cannot be right arrived.
+    /// An invalid frame arrived.
     Frame(#[from] WireError),
 }
 
@@ -205,7 +205,7 @@ impl Threads {
         // A pack that is cut off before it has recorded that it leaves may be taken for dead.
         self.finish.change(|state| state.told = true);
         if !self.running.lock().is_empty() {
-            self.finish.wait(LAST_WORDS, |state| state.last_ended);
+            self.finish.wait(GOODBYE, |state| state.last_ended);
         }
         self.finish.change(|state| state.now = true);
         let running = std::mem::take(&mut *self.running.lock());
@@ -248,7 +248,7 @@ impl Line {
                 return;
             }
             match result {
-                Ok(()) if self.client.is_some() => broken.mended(),
+                Ok(()) if self.client.is_some() => broken.recovered(),
                 Ok(()) => {}
                 Err(End::Server(reason)) if task.resumes() && broken.may_try_again(&reason) => {
                     self.client = None;
@@ -346,7 +346,7 @@ mod tests {
     use crate::config::BackendConfig;
 
     #[test]
-    fn a_time_in_which_this_process_stood_still_is_no_silence() {
+    fn a_pause_of_this_process_does_not_count_as_silence() {
         let config = BackendConfig::new("redis-list").with_uri("redis://localhost");
         let server = Server::new("redis-list", &config).unwrap();
         let finish = Finish::default();

@@ -208,7 +208,7 @@ impl Broken {
         true
     }
 
-    pub(super) fn mended(&mut self) {
+    pub(super) fn recovered(&mut self) {
         self.since = None;
     }
 }

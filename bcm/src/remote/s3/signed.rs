@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_that_was_hung_up_on_asks_again() {
+    fn a_client_repeats_a_request_if_the_signer_hangs_up() {
         let name = format!("burst-signed-{}", std::process::id());
         let address = SocketAddr::from_abstract_name(&name).unwrap();
         let listener = UnixListener::bind_addr(&address).unwrap();

@@ -84,7 +84,7 @@ pub(super) fn issue_credentials(
     let probe = Locations::new(state.store.prefix(), flare.flare_id).probe(&name);
     let configuration = Sha256::digest(config.uri.as_deref().unwrap_or_default()).into();
     runtime.run_for(STARTING, async move {
-        refuse_obedient(&serving.store, &probe, configuration).await?;
+        require_signed_headers(&serving.store, &probe, configuration).await?;
         let listener = tokio::net::UnixListener::from_std(listener).map_err(error)?;
         tokio::spawn(serve(serving, listener));
         Ok(())
@@ -102,7 +102,7 @@ pub(super) fn issue_credentials(
 
 /// Refuses a service that obeys headers outside the signature: a request must be able to do only
 /// what is signed. Tested once for each configuration, of which a process has few.
-async fn refuse_obedient(
+async fn require_signed_headers(
     store: &Store,
     probe: &Path,
     configuration: [u8; 32],

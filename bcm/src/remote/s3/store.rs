@@ -393,7 +393,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_busy_service_says_is_no_answer() {
+    fn answers_of_a_busy_service_are_transient() {
         let passing = |status: u16| may_pass(StatusCode::from_u16(status).unwrap());
         assert!([408, 429, 500, 502, 503, 504].into_iter().all(passing));
         let answers = [200, 204, 301, 400, 403, 404, 405, 409, 501];

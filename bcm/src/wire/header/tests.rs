@@ -42,7 +42,7 @@ fn the_layout_is_the_documented_one() {
 }
 
 #[test]
-fn a_header_that_makes_no_sense_is_refused() {
+fn an_invalid_header_is_refused() {
     let good = header().encode();
     let with = |at: usize, value: u8| {
         let mut bytes = good;
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_accepted_of_several_bytes_encodes_to_them(
+    fn a_header_accepted_with_several_changed_bytes_encodes_to_the_same(
         damage in prop::collection::vec((0usize..88, any::<u8>()), 1..4),
     ) {
         let mut bytes = header().encode();
@@ -130,7 +130,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_accepted_encodes_to_the_same_bytes() {
+fn a_header_accepted_with_one_changed_byte_encodes_to_the_same() {
     for at in 0..HEADER_SIZE {
         for value in 0..=u8::MAX {
             let mut bytes = header().encode();

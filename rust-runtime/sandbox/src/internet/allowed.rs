@@ -23,7 +23,7 @@ impl Allowed {
     pub(crate) fn target(&self, meant: SocketAddr) -> Option<SocketAddr> {
         // Without the scope, which is meaningful only in the pack.
         let meant = SocketAddr::new(meant.ip().to_canonical(), meant.port());
-        resolvers::meant_by(&self.resolvers, meant).or_else(|| {
+        resolvers::by_address(&self.resolvers, meant).or_else(|| {
             let allowed = self.is_in_no_range(meant.ip())
                 // Asked each time: a machine's addresses change.
                 && routes::leads_elsewhere(meant.ip()).unwrap_or(false);
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_closed_range_is_reached_by_whatever_name() {
+    fn no_form_of_an_address_in_a_closed_range_is_allowed() {
         let allowed = allowed(&["10.0.0.0/8", "169.254.0.0/16", "::/3", "8000::/1"]);
         for closed in [
             "10.0.0.1:80",
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn the_machine_itself_is_no_part_of_the_internet() {
+    fn the_machine_itself_is_not_part_of_the_internet() {
         let allowed = allowed(&[]);
         for own in [
             "127.0.0.1:80",

@@ -19,7 +19,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::internet::allowed::Allowed;
-use crate::internet::transparent::{bound, stand_in};
+use crate::internet::transparent::{bound, flow_socket};
 use crate::network::Namespace;
 
 /// Concurrent flows of a pack in each family. A further one replaces the one that has been silent for longest.
@@ -130,7 +130,7 @@ impl Flows {
         let (program, meant) = ends;
         let target = allowed.target(meant)?;
         let permit = Arc::clone(&self.limit).try_acquire_owned().ok()?;
-        let inner = self.namespace.within(|| stand_in(meant, program)).ok()?;
+        let inner = self.namespace.within(|| flow_socket(meant, program)).ok()?;
         let inner = UdpSocket::from_std(inner).ok()?;
         let outer = Arc::new(dial(target).ok()?);
         let activity = Arc::new(LastActivity::now());

@@ -38,7 +38,7 @@ pub(crate) fn in_pack(resolvers: &[SocketAddr]) -> Vec<IpAddr> {
 }
 
 /// Returns the resolver that the pack knows by this address, if any.
-pub(crate) fn meant_by(resolvers: &[SocketAddr], meant: SocketAddr) -> Option<SocketAddr> {
+pub(crate) fn by_address(resolvers: &[SocketAddr], meant: SocketAddr) -> Option<SocketAddr> {
     let mut known = IN_PACK.into_iter().zip(resolvers);
     let (_, resolver) =
         known.find(|(address, _)| IpAddr::from(*address) == meant.ip() && meant.port() == PORT)?;

@@ -14,14 +14,14 @@ use crate::kernel_network::{Message, change, get};
 
 /// Adds a route that leads everything without another route back to the loopback, with `source` as its source address
 /// unless a program chooses another.
-pub(crate) fn lead_back(source: IpAddr) -> io::Result<()> {
+pub(crate) fn add_loopback_route(source: IpAddr) -> io::Result<()> {
     let flags = NLM_F_CREATE | NLM_F_EXCL;
-    change(Message::NewRoute(back_to(source)), flags)
+    change(Message::NewRoute(loopback_route(source)), flags)
 }
 
-/// Removes that route.
-pub(crate) fn lead_nowhere(source: IpAddr) -> io::Result<()> {
-    change(Message::DelRoute(back_to(source)), 0)
+/// Removes the route of [`add_loopback_route`].
+pub(crate) fn remove_loopback_route(source: IpAddr) -> io::Result<()> {
+    change(Message::DelRoute(loopback_route(source)), 0)
 }
 
 /// Whether the address belongs to a single host elsewhere: it is neither this machine's own nor a multicast or
@@ -42,7 +42,7 @@ pub(crate) fn leads_elsewhere(address: IpAddr) -> io::Result<bool> {
     }
 }
 
-fn back_to(source: IpAddr) -> RouteMessage {
+fn loopback_route(source: IpAddr) -> RouteMessage {
     let mut route = of(source);
     route.header.table = RouteHeader::RT_TABLE_MAIN;
     route.header.protocol = RouteProtocol::Static;

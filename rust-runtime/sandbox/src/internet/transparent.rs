@@ -54,7 +54,7 @@ fn try_to_make(sources: &[IpAddr]) -> io::Result<Vec<TransparentSockets>> {
     let mut diversions = Vec::new();
     for &source in sources {
         addresses::add(source)?;
-        routes::lead_back(source)?;
+        routes::add_loopback_route(source)?;
         let sockets = take_in(source)?;
         for (protocol, at) in [
             (Protocol::Tcp, sockets.tcp.local_addr()?),
@@ -76,9 +76,12 @@ fn try_to_make(sources: &[IpAddr]) -> io::Result<Vec<TransparentSockets>> {
 /// Removes as much as it can; returns the first error.
 pub(crate) fn remove(sources: &[IpAddr]) -> io::Result<()> {
     let diverted = end_diversion(TABLE).map_err(io::Error::other);
-    let removed = sources
-        .iter()
-        .flat_map(|source| [routes::lead_nowhere(*source), addresses::remove(*source)]);
+    let removed = sources.iter().flat_map(|source| {
+        [
+            routes::remove_loopback_route(*source),
+            addresses::remove(*source),
+        ]
+    });
     removed.fold(diverted, io::Result::and)
 }
 
@@ -103,8 +106,8 @@ fn take_in(source: IpAddr) -> io::Result<TransparentSockets> {
     })
 }
 
-/// Makes a socket that stands in for `meant` towards one program: for the further datagrams between the two.
-pub(crate) fn stand_in(meant: SocketAddr, program: SocketAddr) -> io::Result<UdpSocket> {
+/// Makes a socket for the further datagrams of one flow: it has the address `meant` and is connected to the program.
+pub(crate) fn flow_socket(meant: SocketAddr, program: SocketAddr) -> io::Result<UdpSocket> {
     let socket = transparent(meant, Type::DGRAM)?;
     socket.connect(&program.into())?;
     Ok(socket.into())

@@ -50,7 +50,7 @@ fn the_longest_worst_line_fits_its_reservation() {
 }
 
 #[test]
-fn held_frames_leave_when_the_last_cork_goes() {
+fn held_frames_are_sent_when_the_last_cork_is_dropped() {
     let (control, mut socket) = pair();
     let (first, second) = (control.cork(), control.cork());
     control.send(b"1");
@@ -68,7 +68,7 @@ fn held_frames_leave_when_the_last_cork_goes() {
 }
 
 #[test]
-fn what_is_held_leaves_all_the_same_when_somebody_cannot_wait() {
+fn uncork_sends_held_frames_at_once() {
     let (control, mut socket) = pair();
     let _cork = control.cork();
     control.send(b"1");
@@ -77,7 +77,7 @@ fn what_is_held_leaves_all_the_same_when_somebody_cannot_wait() {
 }
 
 #[test]
-fn a_forked_process_sends_nothing_that_its_parent_keeps_back() {
+fn a_forked_process_does_not_send_its_parents_held_frames() {
     let (control, mut socket) = pair();
     let cork = control.cork();
     control.send(b"1");
@@ -97,7 +97,7 @@ fn a_forked_process_sends_nothing_that_its_parent_keeps_back() {
 }
 
 #[test]
-fn what_is_sent_later_leaves_with_the_next_frame_or_by_itself() {
+fn delayed_frames_are_sent_with_the_next_frame_or_alone() {
     let (control, mut socket) = pair();
     control.send_later(b"1");
     socket.set_nonblocking(true).unwrap();
@@ -120,7 +120,7 @@ fn what_is_sent_later_leaves_with_the_next_frame_or_by_itself() {
 }
 
 #[test]
-fn many_threads_large_and_small_frames_keep_their_own_order() {
+fn each_threads_frames_stay_in_order() {
     let (control, mut socket) = pair();
     let writers: Vec<_> = (0..8)
         .map(|writer| {
@@ -162,7 +162,7 @@ fn a_closed_socket_drops_frames_and_blocks_nobody() {
 }
 
 #[test]
-fn send_at_exit_follow_what_waited() {
+fn send_at_exit_sends_held_frames_first() {
     let (control, mut socket) = pair();
     let _cork = control.cork();
     control.send(b"1");
@@ -172,7 +172,7 @@ fn send_at_exit_follow_what_waited() {
 }
 
 #[test]
-fn send_at_exit_wait_for_a_thread_that_is_kept_from_its_processor() {
+fn send_at_exit_waits_for_a_thread_that_is_not_scheduled() {
     let (control, mut socket) = pair();
     let writing = control.lock();
     let dying = thread::spawn({

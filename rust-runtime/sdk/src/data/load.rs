@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_missing_fails_everyone_with_the_reason() {
+    fn a_missing_file_fails_every_worker_with_the_reason() {
         let failed = testing::run(
             |path: String, burst| Ok(load(burst, &path)?.len()),
             vec!["/no/such/file".to_owned(); 3],
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_fails_before_loading_wakes_those_who_wait() {
+    fn a_worker_that_fails_before_loading_wakes_waiting_workers() {
         let (_file, path) = file(10);
         let failed = testing::run(
             |path: String, burst| match burst.worker_id() {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn workers_that_load_different_things_are_told() {
+    fn loading_different_files_is_an_error() {
         let ((_one, first), (_two, second)) = (file(1), file(2));
         let failed = testing::run(
             |path: String, burst| Ok(load(burst, &path)?.len()),

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_so() {
+    fn unreadable_data_is_reported() {
         assert!(matches!(
             size("s3://bucket/key"),
             Err(DataError::Unsupported { .. })

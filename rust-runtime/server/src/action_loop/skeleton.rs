@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_but_the_last_line_is_logged_however_it_comes() {
+    fn all_lines_but_the_last_are_logged_in_pieces_of_any_size() {
         let said = b"a\n\nb\n{\"x\":1}\n";
         for size in 1..=said.len() {
             let mut logged = Vec::new();

@@ -97,7 +97,7 @@ impl RunningFlare {
     /// so again.
     fn kept_to_this_run(&mut self) -> bool {
         self.lane.incoming.drain();
-        !self.checks.strayed() && self.lane.incoming.is_empty()
+        !self.checks.saw_other_run() && self.lane.incoming.is_empty()
     }
 
     /// Reads what an ended process has still sent about this flare, and waits until the other flares have done the
@@ -139,9 +139,9 @@ impl RunningFlare {
                 ExitCause::Killed(deed) => deed.to_owned(),
                 ExitCause::Announced { signal } => self.how_it_died(Some(signal)).to_string(),
             };
-            return self.tracker.lost_to_others(&how);
+            return self.tracker.ended_by_another_flare(&how);
         }
-        let announced = self.tracker.dying().map(|dying| dying.signal);
+        let announced = self.tracker.announced().map(|exit| exit.signal);
         let end = self.how_it_died(announced);
         let mut how = end.to_string();
         let present = self.program().attribution.present();
@@ -160,7 +160,7 @@ impl RunningFlare {
         let status = self.exited.as_ref().and_then(|exited| exited.status);
         let killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
         // If a call of another flare announced it, that flare did the killing.
-        let helped = self.killed || self.tracker.dying().is_none();
+        let helped = self.killed || self.tracker.announced().is_none();
         match announced {
             Some(Some(signal)) if helped && killed => {
                 let said = ExitStatus::from_raw(signal);

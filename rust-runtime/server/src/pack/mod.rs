@@ -33,7 +33,7 @@ use crate::limits;
 use crate::logs::Pipes;
 use crate::not_reusable::NotReusable;
 use crate::supervisor::Program;
-use crate::tracker::{Dying, End, Tracker, Verdict};
+use crate::tracker::{AnnouncedExit, End, Tracker, Verdict};
 use crate::violation::ProtocolViolation;
 use outbox::Outbox;
 use timers::{Due, FOREVER, Timers};
@@ -57,8 +57,8 @@ pub(crate) struct Outcome {
     pub(crate) spent: Option<NotReusable>,
 }
 
-/// A flare's admission to its program.
-pub(crate) trait Admission {
+/// Records the end of a flare, for the other flares of its program.
+pub(crate) trait Completion {
     /// Records that the flare has ended well. Returns whether it is the last one here: then no other begins until it is
     /// settled.
     fn leave(&self) -> bool;
@@ -67,14 +67,14 @@ pub(crate) trait Admission {
 }
 
 /// Runs a flare as the run of this number, beside others or `alone`. Its events go to `client` line by line; its
-/// admission is settled before the last line is sent, so that a client can return immediately.
+/// completion is recorded before the last line is sent, so that a client can return immediately.
 pub(crate) async fn run(
     lane: Box<Lane>,
     alone: bool,
     (run, pack): (u64, RunPack),
     mut orders: mpsc::Receiver<Order>,
     client: mpsc::Sender<Bytes>,
-    admission: impl Admission,
+    completion: impl Completion,
 ) {
     let grouped = pack.group.is_some();
     let mut flare = RunningFlare::new(lane, alone, run, &pack);
@@ -86,14 +86,14 @@ pub(crate) async fn run(
     if flare.said.is_none() {
         flare.drain().await;
     }
-    if flare.said.as_ref().is_some_and(|end| end.reusable) && admission.leave() {
+    if flare.said.as_ref().is_some_and(|end| end.reusable) && completion.leave() {
         let cleaned = flare.clean_up(grouped, &mut orders).await;
         if let Some(end) = &mut flare.said {
             end.reusable = cleaned;
         }
     }
     let (outcome, last) = flare.end();
-    admission.settle(outcome);
+    completion.settle(outcome);
     if !last.is_empty() {
         // This may take any time: outputs wait until they are stored, and a client that hangs up ends it. Nothing else
         // depends on it.
@@ -258,7 +258,7 @@ impl RunningFlare {
             ProgramEvent::Pack(event) => event,
             ProgramEvent::Hello { .. } => return Ok(()),
             ProgramEvent::Dying { worker, signal } => {
-                self.tracker.dies(Dying { worker, signal });
+                self.tracker.announce_exit(AnnouncedExit { worker, signal });
                 self.program().doom();
                 let cause = ExitCause::Announced { signal };
                 self.program().attribution.attribute(self.run, cause);

@@ -140,7 +140,7 @@ mod tests {
     use std::thread::sleep;
 
     #[test]
-    fn a_time_in_which_this_process_stood_still_is_one_part() {
+    fn a_pause_of_this_process_counts_as_one_part() {
         let part = Duration::from_millis(5);
         let mut steps = Steps::of(part * Steps::PARTS);
         for _ in 1..Steps::PARTS {

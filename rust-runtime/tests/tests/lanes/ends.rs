@@ -9,7 +9,7 @@ use super::{beside, call, output, staying, waiting};
 use crate::support::{Package, act, end, failure};
 
 #[test]
-fn the_flare_that_ends_the_process_is_named_and_the_others_are_told() {
+fn a_flare_that_ends_the_process_fails_the_others_with_the_reason() {
     for (deed, how) in [
         ("exit", "exit code 3"),
         ("thrown", "exit code 1"),
@@ -38,7 +38,7 @@ fn the_flare_that_ends_the_process_is_named_and_the_others_are_told() {
 }
 
 #[test]
-fn a_flare_that_does_not_end_takes_the_others_along_and_they_are_told() {
+fn a_flare_that_does_not_end_fails_the_others_with_the_reason() {
     for (deed, how) in [
         ("stay", "did not end in time"),
         ("spin", "did not end in time"),
@@ -60,7 +60,7 @@ fn a_flare_that_does_not_end_takes_the_others_along_and_they_are_told() {
 }
 
 #[test]
-fn one_that_is_cancelled_takes_the_others_along_and_they_are_told() {
+fn a_cancelled_flare_fails_the_others_with_the_reason() {
     let runtime = beside(2);
     let (other, mut cancelled) = (staying(&runtime), staying(&runtime));
     let path = format!("/packs/{}/abort", cancelled.flare_id);
@@ -78,7 +78,7 @@ fn one_that_is_cancelled_takes_the_others_along_and_they_are_told() {
 }
 
 #[test]
-fn a_call_that_fails_leaves_the_others_alone_and_none_comes_after_it() {
+fn a_failed_call_does_not_disturb_the_others_and_none_follows_it() {
     let runtime = beside(3);
     let directory = Package::empty();
     let (other, file) = waiting(&runtime, &directory);

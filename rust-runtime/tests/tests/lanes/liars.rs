@@ -11,7 +11,7 @@ use crate::support::{Package, act, end, failure};
 const LIE: [u8; 6] = [2, 0, 0, 0, 0x7b, 0x7d];
 
 #[test]
-fn a_breach_of_the_protocol_ends_all_flares_and_blames_no_lane() {
+fn a_protocol_violation_ends_all_flares_and_blames_no_lane() {
     // The first call has the first socket.
     for deed in [
         json!({"act": "lie", "to": 3, "bytes": LIE}),
@@ -51,17 +51,17 @@ fn is_found_before_its_next_call(done: Value) {
 }
 
 #[test]
-fn half_an_event_on_a_lane_that_rests_is_found_before_its_next_call() {
+fn half_an_event_on_an_idle_lane_is_found_before_its_next_call() {
     is_found_before_its_next_call(json!({"act": "lie", "to": 6, "bytes": [9, 0, 0, 0, 0x7b]}));
 }
 
 #[test]
-fn a_lane_that_was_closed_as_it_rested_has_no_call_begin_on_it_and_harms_no_other() {
+fn a_lane_closed_while_idle_gets_no_call_and_harms_no_other() {
     is_found_before_its_next_call(json!({"act": "close", "what": 6}));
 }
 
 #[test]
-fn a_lie_on_a_lane_that_rests_ends_its_next_call_and_the_others() {
+fn a_false_event_on_an_idle_lane_ends_its_next_call_and_the_others() {
     let runtime = beside(3);
     let other = staying(&runtime);
     let whole = json!({"act": "lie", "to": 6, "bytes": LIE});

@@ -98,7 +98,7 @@ fn meet(runtime: &Runtime, calls: usize) {
 }
 
 #[test]
-fn calls_run_at_the_same_time_each_with_a_log_of_its_own() {
+fn calls_run_at_the_same_time_with_separate_logs() {
     let runtime = beside(8);
     for calls in [8, 1, 5] {
         meet(&runtime, calls);
@@ -109,7 +109,7 @@ fn calls_run_at_the_same_time_each_with_a_log_of_its_own() {
 }
 
 #[test]
-fn as_many_as_there_may_be() {
+fn two_hundred_calls_run_at_the_same_time() {
     // The limit on open files per process on most machines.
     let mut command = Command::new("sh");
     let limited = r#"ulimit -n 1024 && exec "$0" "$@""#;
@@ -124,7 +124,7 @@ fn as_many_as_there_may_be() {
 }
 
 #[test]
-fn no_more_than_it_was_started_for_and_none_beside_other_kinds() {
+fn calls_beyond_the_concurrency_are_refused() {
     for (runtime, long, there) in [
         (beside(2), act("stay"), 2),
         (beside(1), act("stay"), 1),
@@ -142,7 +142,7 @@ fn no_more_than_it_was_started_for_and_none_beside_other_kinds() {
 }
 
 #[test]
-fn each_call_has_variables_of_its_own_beside_those_of_all() {
+fn each_call_has_its_own_variables_besides_the_shared_ones() {
     let runtime = beside(2);
     let mut runs: Vec<_> = (0..2).map(|_| call(act("variables"))).collect();
     for run in &mut runs {
@@ -189,7 +189,7 @@ fn a_flare_with_other_packs_has_the_program_for_itself() {
 }
 
 #[test]
-fn how_many_is_told_in_a_query_as_well() {
+fn the_concurrency_may_be_in_a_query() {
     let package = Package::empty();
     fs::write(package.path().join("source"), BESIDE).unwrap();
     let path = package.path().to_str().unwrap();

@@ -11,7 +11,7 @@ use super::{all, beside, call, meet, meeting, output, waiting};
 use crate::support::{Package, act, assert_at_once, end, logs, named};
 
 #[test]
-fn what_one_prints_keeps_no_other_waiting() {
+fn output_of_one_call_does_not_delay_others() {
     let runtime = beside(5);
     let mut runs = meeting(5);
     runs[0] = call(json!({"act": "flood", "of": 5}));
@@ -32,7 +32,7 @@ fn what_one_prints_keeps_no_other_waiting() {
 }
 
 #[test]
-fn a_call_may_print_as_much_as_its_flare_says() {
+fn a_calls_output_is_limited_by_its_flare() {
     let runtime = beside(2);
     let printed = |limit: usize| {
         let mut run = call(json!({"act": "flood", "of": 1}));
@@ -51,7 +51,7 @@ fn a_call_may_print_as_much_as_its_flare_says() {
 }
 
 #[test]
-fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
+fn output_after_the_end_of_a_call_does_not_delay_others() {
     let runtime = beside(4);
     let directory = Package::empty();
     let (stays, file) = waiting(&runtime, &directory);
@@ -71,7 +71,7 @@ fn what_is_printed_after_a_calls_end_keeps_no_other_waiting() {
 }
 
 #[test]
-fn a_client_that_does_not_read_keeps_no_other_waiting() {
+fn a_client_that_does_not_read_does_not_delay_others() {
     let runtime = beside(4);
     let unread = call(json!({"act": "large"})).body().to_string();
     let mut slow = runtime.connect();
@@ -95,7 +95,7 @@ fn a_client_that_does_not_read_keeps_no_other_waiting() {
 }
 
 #[test]
-fn a_callback_from_elsewhere_has_its_result_and_prints_where_it_can() {
+fn a_callback_outside_its_call_has_its_result_and_its_output() {
     let runtime = beside(4);
     let runs: Vec<_> = (0..4)
         .map(|n| call(json!({"act": "pooled", "n": n, "of": 4})))
@@ -115,7 +115,7 @@ fn a_callback_from_elsewhere_has_its_result_and_prints_where_it_can() {
 }
 
 #[test]
-fn what_is_nobodys_is_the_packs() {
+fn output_of_no_call_is_the_packs() {
     let runtime = beside(2);
     let mut first = runtime.flare(&call(json!({"act": "meet", "n": 0, "of": 2})));
     first.until("log");

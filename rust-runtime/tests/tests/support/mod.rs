@@ -69,8 +69,8 @@ impl Runtime {
     }
 
     /// A runtime in a sandbox, which is specified by a line of its standard input.
-    pub fn sandboxed(mut command: Command, walls: &Value) -> Self {
-        Self::launch(command.arg("sandbox"), Some(walls))
+    pub fn sandboxed(mut command: Command, description: &Value) -> Self {
+        Self::launch(command.arg("sandbox"), Some(description))
     }
 
     /// Starts a runtime with a scratch directory of its own, if given.

@@ -33,7 +33,7 @@ fn receive(stream: &Socket) -> Outcome<AuthenticatedPeer> {
 }
 
 #[test]
-fn a_peer_that_knows_the_secret_is_let_in() {
+fn a_peer_that_knows_the_secret_is_accepted() {
     let (introduced, received) =
         shake_hands(Credentials::new(&"secret".into(), [7; 16]), PackId(0));
     introduced.unwrap();
@@ -42,7 +42,7 @@ fn a_peer_that_knows_the_secret_is_let_in() {
 }
 
 #[test]
-fn a_peer_with_another_secret_is_not_let_in() {
+fn a_peer_with_another_secret_is_refused() {
     let (introduced, received) = shake_hands(Credentials::new(&"guess".into(), [7; 16]), PackId(0));
     assert!(introduced.is_err());
     assert!(matches!(received, Err(HandshakeError::Secret)));
@@ -80,7 +80,7 @@ fn answered(answer: impl FnOnce(&[u8]) -> Vec<u8>) -> Outcome<AuthenticatedPeer>
 }
 
 #[test]
-fn what_was_recorded_proves_nothing() {
+fn a_replayed_proof_is_refused() {
     let mut recorded = Vec::new();
     let peer = answered(|nonce| {
         recorded = proof(nonce, |_| {});
@@ -92,7 +92,7 @@ fn what_was_recorded_proves_nothing() {
 }
 
 #[test]
-fn a_proof_that_was_changed_is_none() {
+fn an_altered_proof_is_refused() {
     for bit in 0..8 * (HELLO_SIZE + CODE) {
         let changed = answered(|nonce| {
             let mut proof = proof(nonce, |_| {});
@@ -108,7 +108,7 @@ fn a_proof_that_was_changed_is_none() {
 }
 
 #[test]
-fn a_pack_can_only_be_another_one_of_the_flare() {
+fn only_other_packs_of_the_flare_are_accepted() {
     let with = |at: usize, byte: u8| answered(|nonce| proof(nonce, |hello| hello[at] = byte));
     for (at, byte) in [(8, 0), (8, 2), (11, 1), (12, 1), (16, 8), (31, 6)] {
         assert!(
@@ -126,7 +126,7 @@ fn a_pack_can_only_be_another_one_of_the_flare() {
 }
 
 #[test]
-fn whoever_dials_waits_for_a_slow_listener_no_longer_than_it_may_take() {
+fn a_dialler_gives_up_on_a_slow_listener() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     let mut patience = Patience::of(Duration::from_millis(50));
     // Single bytes, for as long as somebody reads.
@@ -140,7 +140,7 @@ fn whoever_dials_waits_for_a_slow_listener_no_longer_than_it_may_take() {
 }
 
 #[test]
-fn what_has_come_is_heard_however_late_it_is() {
+fn bytes_that_have_arrived_are_read_after_the_deadline() {
     let (ours, mut theirs) = UnixStream::pair().unwrap();
     theirs.write_all(&[1; CODE]).unwrap();
     let (ours, mut buffer) = (Socket::from(ours), [0; CODE]);
@@ -157,7 +157,7 @@ fn another_flare_or_pack_is_refused() {
 }
 
 #[test]
-fn a_listener_that_does_not_know_the_secret_is_found_out() {
+fn a_listener_that_does_not_know_the_secret_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let dialler = thread::spawn(move || {

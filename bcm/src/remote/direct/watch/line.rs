@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_read_is_not_listened_to() {
+    fn a_peer_that_does_not_read_is_given_up() {
         let (mut line, _there) = line();
         let notice = vec![0; 1 << 20];
         let mut said = 0;
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_read_ahead_than_may_be() {
+    fn reading_ahead_is_bounded() {
         let (mut line, mut there) = line();
         there.set_nonblocking(true).unwrap();
         // As far as anybody can tell, the beginning of something longer.

@@ -54,7 +54,7 @@ pub(super) struct Watch {
     thread: Thread,
 }
 
-/// What other threads leave for the watch's thread.
+/// The requests of other threads to the watch's thread.
 #[derive(Debug)]
 struct Shared {
     pending: Mutex<Pending>,
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_dialled_before_the_pack_has_joined() {
+    fn no_pack_is_dialled_before_joining() {
         let middle = TcpListener::bind("127.0.0.1:0").unwrap();
         middle.set_nonblocking(true).unwrap();
         let (watch, dialler) = watch(PackId(0), 2);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_stays_for_a_pack_that_is_there_and_has_not_dialled_yet() {
+    fn the_middle_waits_for_a_reachable_pack_that_has_not_dialled_yet() {
         let slow = TcpListener::bind("127.0.0.1:0").unwrap();
         let (watch, dialler) = watch(PackId(1), 2);
         let address = slow.local_addr().unwrap().to_string();
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_was_heeded_may_go_though_the_middle_has_gone_too() {
+    fn a_pack_whose_goodbye_came_back_may_leave_after_the_middle_has() {
         // Pack 0 still works and knows that no other pack does: it dials nobody.
         let working = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = working.local_addr().unwrap().to_string();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_the_last_flare_is_not_the_next_ones() {
+    fn a_failure_of_the_previous_flare_is_not_announced_in_the_next() {
         let (watch, _dialler) = watch(PackId(0), 2);
         let (line, mut other) = UnixStream::pair().unwrap();
         watch.adopt(PackId(1), Socket::from(line));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_dialler_hears_of_a_failure_before_the_goodbye() {
+    fn a_late_dialler_receives_a_failure_before_the_goodbye() {
         let (watch, _dialler) = watch(PackId(1), 2);
         let header = Header::notice(Kind::Abort, FLARE, PackId(1), 0);
         let payload = &[][..];
@@ -320,7 +320,7 @@ mod tests {
     /// It arrived on a connection for messages, from a pack whose own announcement may never
     /// arrive.
     #[test]
-    fn a_failure_that_was_heard_otherwise_goes_round_as_well() {
+    fn a_failure_received_on_another_connection_is_announced_as_well() {
         let inbox = inbox(FLARE, PackId(1), 2);
         let (watch, _dialler) = watch_of(Arc::clone(&inbox), PackId(1));
         let (line, mut other) = UnixStream::pair().unwrap();

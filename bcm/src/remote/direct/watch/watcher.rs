@@ -27,8 +27,8 @@ const STAY: Duration = Duration::from_secs(1);
 /// How long the middle waits for packs to dial it before it first probes for them, and between
 /// probes.
 const PROBE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
-/// How long writing a pack's last words may take.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long writing a pack's last notices may take.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn encode(frame: &Frame<'_>) -> Vec<u8> {
     [&frame.header.encode(), frame.payload].concat()
@@ -69,14 +69,14 @@ impl Watcher {
 
     pub(super) fn run(mut self) {
         loop {
-            self.take_what_waits();
+            self.handle_requests();
             if self.closing.is_none() {
                 self.keep_linked();
                 self.judge();
             }
             self.lines.iter_mut().for_each(Line::flush);
             if let Some(since) = self.closing
-                && (self.lines.iter().all(Line::is_flushed) || since.elapsed() >= LAST_WORDS)
+                && (self.lines.iter().all(Line::is_flushed) || since.elapsed() >= FLUSH_TIMEOUT)
             {
                 return;
             }
@@ -92,7 +92,7 @@ impl Watcher {
     }
 
     /// Handles the requests of other threads.
-    fn take_what_waits(&mut self) {
+    fn handle_requests(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut pending = shared.pending.lock();
         if let Some(inbox) = pending.renewed.take() {
@@ -279,7 +279,7 @@ impl Watcher {
             turns.into_iter().find(|turn| *turn > now)
         });
         let suspects = self.flare.suspects.values().map(|suspect| suspect.until);
-        let closed = self.closing.map(|since| since + LAST_WORDS);
+        let closed = self.closing.map(|since| since + FLUSH_TIMEOUT);
         let next = suspects
             .chain(self.flare.probe)
             .chain(stay)
@@ -329,7 +329,7 @@ impl Watcher {
     /// inbox is the watcher's.
     fn take(&mut self, from: PackId, (header, payload): &Notice) {
         if !self.flare.inbox.is_of(header) {
-            self.take_what_waits();
+            self.handle_requests();
         }
         if !self.flare.inbox.is_of(header) {
             return;

@@ -75,7 +75,7 @@ fn offers_are_granted_when_there_is_room() {
 }
 
 #[test]
-fn what_a_worker_waits_for_is_granted_without_room() {
+fn an_offer_that_a_worker_waits_for_is_granted_without_room() {
     let setup = setup();
     for sequence in 0..4 {
         setup.inbox.accept(&offer(sequence, 60_000), &[]).unwrap();
@@ -97,7 +97,7 @@ fn what_a_worker_waits_for_is_granted_without_room() {
 }
 
 #[test]
-fn what_was_offered_before_it_goes_first_to_whoever_waits() {
+fn earlier_offers_of_an_expected_stream_are_granted_first() {
     let setup = setup();
     let key = StreamKey::of(&offer(0, 0));
     let _expected = setup.inbox.expect(key);
@@ -142,7 +142,7 @@ fn offers_of_a_pack_are_bounded_and_make_no_streams() {
 }
 
 #[test]
-fn what_nobody_waits_for_makes_no_more_streams_than_there_is_room_for() {
+fn streams_that_nobody_waits_for_are_bounded() {
     let setup = setup();
     let mut refused = None;
     for context in 0..100_000 {

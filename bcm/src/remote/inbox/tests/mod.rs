@@ -161,7 +161,7 @@ proptest! {
 }
 
 #[test]
-fn a_chunk_that_was_not_read_whole_may_come_again() {
+fn a_chunk_that_was_read_in_part_may_arrive_again() {
     let setup = setup();
     let frames = message(0, &vec![9; 10], 5);
     let Ok(PayloadTarget::Chunk(mut chunk)) = setup.inbox.open(&frames[0].0) else {
@@ -176,7 +176,7 @@ fn a_chunk_that_was_not_read_whole_may_come_again() {
 }
 
 #[test]
-fn what_cannot_be_right_is_refused() {
+fn invalid_frames_are_refused() {
     let setup = setup();
     let (good, payload) = message(0, &vec![1; 10], 100).remove(0);
     let refused = |change: fn(&mut Header)| {
@@ -224,7 +224,7 @@ fn what_cannot_be_right_is_refused() {
 }
 
 #[test]
-fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
+fn a_lost_pack_fails_the_flare_and_the_others_are_notified() {
     let setup = setup();
     setup
         .inbox
@@ -240,7 +240,7 @@ fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
 }
 
 #[test]
-fn what_comes_while_nobody_looks_is_no_sign_that_nothing_comes() {
+fn time_without_checks_does_not_make_a_pack_gone() {
     let setup = setup();
     setup.inbox.left(OTHER);
     std::thread::sleep(2 * endings::STRAGGLERS);
@@ -297,7 +297,7 @@ fn bundle(source: u32, destinations: [u32; 2]) -> (Header, Vec<u8>) {
 }
 
 #[test]
-fn each_value_of_a_bundle_goes_to_its_worker_and_all_hold_its_room() {
+fn values_of_a_bundle_go_to_their_workers_and_share_its_permit() {
     let setup = setup();
     let (header, payload) = bundle(2, [0, 1]);
     setup.inbox.accept(&header, &payload).unwrap();

@@ -80,7 +80,7 @@ impl Told {
 }
 
 #[test]
-fn what_is_said_by_a_close_is_heard() {
+fn data_written_before_a_close_is_delivered() {
     by_either_route("all is heard", |route| {
         let (mut machine, hearing, said) = Told::by(route).hearing();
         machine.client.close();
@@ -91,7 +91,7 @@ fn what_is_said_by_a_close_is_heard() {
 }
 
 #[test]
-fn what_is_said_by_the_end_is_heard() {
+fn data_written_before_the_end_is_delivered() {
     by_either_route("all is heard", |route| {
         let (machine, hearing, said) = Told::by(route).hearing();
         assert_eq!(machine.end().code, 0);
@@ -112,9 +112,9 @@ fn a_peer_whose_data_is_no_longer_read_still_gets_all() {
     });
 }
 
-/// A peer that does not read delays nobody, and learns that there was more.
+/// A peer that does not read delays nobody, and learns by a reset that it did not get everything.
 #[test]
-fn what_nobody_hears_is_no_end() {
+fn unread_data_ends_in_a_reset() {
     for route in [SERVER, PEER] {
         let mut told = Told::by(route);
         told.machine.client.close();
@@ -124,7 +124,7 @@ fn what_nobody_hears_is_no_end() {
 }
 
 #[test]
-fn a_lost_pack_is_told_of_while_others_do_not_hear_it() {
+fn a_lost_pack_is_reported_although_peers_do_not_read() {
     by_either_route("it does not wait", |route| {
         let told = Told::by(route);
         let lost = Instant::now();

@@ -139,7 +139,7 @@ fn every_way_out_is_closed() {
 }
 
 #[test]
-fn landlock_stands_behind_the_mounts_where_the_kernel_has_it() {
+fn landlock_is_used_if_the_kernel_has_it() {
     // SAFETY: asks for the version, for which the kernel ignores the other arguments.
     let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, 1) };
     let left = if version > 0 { "15" } else { "0" };
@@ -284,7 +284,7 @@ fn strings(list: &Value) -> impl Iterator<Item = &str> {
 }
 
 #[test]
-fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
+fn a_custom_root_is_shown_as_it_is_and_stays_unchanged() {
     for who in everybody() {
         let root = open_directory();
         // As on this machine, whose directories a pack's own root would use.
@@ -319,7 +319,7 @@ fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
 }
 
 #[test]
-fn interpreters_are_seen_where_they_are_asked_for() {
+fn interpreters_are_visible_if_requested() {
     let path = std::env::var_os("PATH").unwrap();
     let python = std::env::split_paths(&path)
         .filter_map(|directory| directory.join("python3").canonicalize().ok())
