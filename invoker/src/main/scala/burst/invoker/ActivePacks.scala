@@ -108,7 +108,7 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def refuse(assignment: PackAssignment, replyTo: ActorRef[PackReport], failure: Failure): Unit =
     PackReporter(assignment, services, replyTo).ended(reusable = false, Some(failure))
 
-  def tell(flareId: FlareId, pack: Int)(command: PackActor.Command): Unit =
+  def tell(flareId: FlareId, pack: PackId)(command: PackActor.Command): Unit =
     for (key, there) <- active if key.pack == pack && there.isOf(flareId) do there.actor ! command
 
   /** A container has exited; it may belong to a pack. */

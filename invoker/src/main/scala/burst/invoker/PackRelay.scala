@@ -1,6 +1,6 @@
 package burst.invoker
 
-import burst.protocol.{FlareId, PackKey, PackReport, ToController}
+import burst.protocol.{FlareId, PackId, PackKey, PackReport, ToController}
 import scala.collection.immutable.Queue
 
 /** Which reports of packs a session passes on: for packs that it has asked for, all as they happen; for one
@@ -37,7 +37,7 @@ private final class PackRelay(journals: PackJournals, send: ToController => Unit
   /** Whether the pack itself should receive this, because no earlier reports of it wait: it has reported no
     * outputs since then, but may have sent reports that need no answer.
     */
-  def outputStored(flare: FlareId, number: Int): Boolean =
+  def outputStored(flare: FlareId, number: PackId): Boolean =
     behind.find((pack, _) => pack.flareId == flare && pack.pack == number) match
       case Some((pack, rest)) =>
         tell(pack, rest)

@@ -121,7 +121,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val fixture = Fixture()
     fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.RenewLease]
-    val (one, other) = (OutputStored(FlareId.random(), 0), OutputStored(FlareId.random(), 1))
+    val (one, other) = (OutputStored(FlareId.random(), PackId(0)), OutputStored(FlareId.random(), PackId(1)))
     fixture.demand.receiveMessage().sendNextTo ! InvokerBundle(Vector(one, other))
     def next() = fixture.invoker.expectMessageType[InvokerRequest].command
     assertEquals(Vector(next(), next()), Vector[InvokerCommand](one, other))
@@ -134,7 +134,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     // about the length of a chunk, and more chunks than can be on their way at the same time
     val lengths = (64 * 1024 - 200 to 64 * 1024).by(20) :+ 8 * 1024 * 1024
     lengths.foreach: length =>
-      val abort = AbortPack(flare, 1, Failure(FailureKind.Error, "x" * length))
+      val abort = AbortPack(flare, PackId(1), Failure(FailureKind.Error, "x" * length))
       fixture.demand.receiveMessage().sendNextTo ! abort
       assertEquals(fixture.invoker.expectMessageType[InvokerRequest].command, abort)
 
@@ -143,7 +143,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     val broken = FlareId.random().value.replaceFirst(".", "?").asInstanceOf[FlareId]
-    fixture.demand.receiveMessage().sendNextTo ! OutputStored(broken, 0)
+    fixture.demand.receiveMessage().sendNextTo ! OutputStored(broken, PackId(0))
     val ending = fixture.invoker.expectMessageType[Invoker.EndPacks]
     assert(ending.failure.message.contains("cannot be read"), ending.failure.message)
     ending.replyTo ! Done
@@ -275,7 +275,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     FlareId.random(),
     1,
     DefinitionRef("guest", "hello", "0.0.1", PackageId.Empty),
-    0,
+    PackId(0),
     Vector(1),
     Inputs.Each(Vector(JsonText("1"))),
     BackendConfig("direct", None, None),
@@ -285,7 +285,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     autostart = true
   )
   private def report(events: PackEvent*) =
-    PackReport(assignment.flareId, 1, 0, status.id, None, events.toVector)
+    PackReport(assignment.flareId, 1, PackId(0), status.id, None, events.toVector)
 
   /** A session in which a pack was requested, and the address for the pack's reports. */
   private def withPack(fixture: Fixture, hello: Hello): (Welcome, ActorRef[InvokerReport]) =
@@ -309,14 +309,14 @@ class ControllerLinkSuite extends munit.FunSuite:
     val demand = kit.createTestProbe[ProducerController.RequestNext[ToInvoker]]()
     fixture.welcome(again, epoch = 2, demand = demand)
     val reports = fixture.reports(fixture.session.expectMessageType[Beat])
-    val held = PackKey(assignment.flareId, 1, 0)
+    val held = PackKey(assignment.flareId, 1, PackId(0))
     def next() =
       val delivery = reports.receiveMessage()
       delivery.confirmTo ! ConsumerController.Confirmed
       delivery.message
     assertEquals(next(), Holds(Vector(held), unbroken = false, since = Some(Timestamp.ofMicros(1001))))
     reports.expectNoMessage(50.millis)
-    demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, 0)
+    demand.receiveMessage().sendNextTo ! AdoptPack(assignment.flareId, 1, PackId(0))
     assertEquals(next(), report(PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))).copy(number = Some(1)))
     assertEquals(
       next(),

@@ -171,7 +171,7 @@ class InvokerSuite extends InvokerFixtures:
     assertEquals(setup.driver.started.size, 1)
 
   fixture.test("an impossible pack is refused"): fixture =>
-    val nowhere = fixture.another.copy(pack = 2)
+    val nowhere = fixture.another.copy(pack = PackId(2))
     fixture.prepare(nowhere)
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvalidInput))
     fixture.prepare(nowhere.copy(group = Some(GroupRole.Member(FlareId.random()))))
@@ -184,11 +184,15 @@ class InvokerSuite extends InvokerFixtures:
     setup.givePackage()
     setup.runtime.pack().say(setup.ready)
     setup.controller.receiveMessage()
-    fixture.tell(StartPack(other.flareId, 1, Vector(None)))
-    fixture.tell(AbortPack(setup.assignment.flareId, 0, Failure(FailureKind.Cancelled, "not this one")))
-    fixture.tell(StartPack(setup.assignment.flareId, 1, Vector(None, None)))
+    fixture.tell(StartPack(other.flareId, PackId(1), Vector(None)))
+    fixture.tell(AbortPack(
+      setup.assignment.flareId,
+      PackId(0),
+      Failure(FailureKind.Cancelled, "not this one")
+    ))
+    fixture.tell(StartPack(setup.assignment.flareId, PackId(1), Vector(None, None)))
     assertEquals(setup.runtime.order()._1, "start")
-    fixture.tell(AbortPack(setup.assignment.flareId, 1, Failure(FailureKind.Cancelled, "this one")))
+    fixture.tell(AbortPack(setup.assignment.flareId, PackId(1), Failure(FailureKind.Cancelled, "this one")))
     assertEquals(setup.runtime.order()._1, "abort")
 
   fixtureWith(InvokerFixture(

@@ -4,10 +4,10 @@ import burst.protocol.*
 
 class PackJournalsSuite extends munit.FunSuite:
   private val flare = FlareId.random()
-  private val pack = PackKey(flare, 1, 0)
+  private val pack = PackKey(flare, 1, PackId(0))
 
   private def report(events: PackEvent*) =
-    PackReport(flare, 1, 0, InvokerId("i"), None, events.toVector)
+    PackReport(flare, 1, PackId(0), InvokerId("i"), None, events.toVector)
 
   private def log(text: String) = PackEvent.Log(None, LogStream.Stdout, text, Timestamp.ofMicros(1))
 
@@ -59,13 +59,13 @@ class PackJournalsSuite extends munit.FunSuite:
 
   test("a pack that exceeds the limit keeps only its end, and takes no room"):
     val kept = journals(limit = 1000)
-    val other = pack.copy(pack = 1)
+    val other = pack.copy(pack = PackId(1))
     kept.begin(other)
     kept.add(report(log("x" * 600)))
     assertEquals(kept.partial, Vector.empty)
     assertEquals(kept.add(report(log("x" * 600))).number, Some(2L))
     assertEquals((kept.held, kept.partial), (Vector(pack, other), Vector(pack)))
-    kept.add(report().copy(pack = 1, events = Vector(log("x" * 900))))
+    kept.add(report().copy(pack = PackId(1), events = Vector(log("x" * 900))))
     assertEquals(kept.partial, Vector(pack))
     val end = PackEvent.PackEnded(false, None, Timestamp.ofMicros(1))
     kept.add(report(log("a"), end))

@@ -7,9 +7,9 @@ import scala.collection.mutable
   */
 class PackRelaySuite extends munit.FunSuite:
   private val flare = FlareId.random()
-  private val pack = PackKey(flare, 1, 0)
+  private val pack = PackKey(flare, 1, PackId(0))
 
-  private def report(event: PackEvent) = PackReport(flare, 1, 0, InvokerId("i"), None, Vector(event))
+  private def report(event: PackEvent) = PackReport(flare, 1, PackId(0), InvokerId("i"), None, Vector(event))
   private def small(text: String) = report(PackEvent.Log(None, LogStream.Stdout, text, Timestamp.ofMicros(1)))
   private val large = report(PackEvent.Output(0, "1" * (PackReport.FreeOutput.toInt + 1)))
 
@@ -34,17 +34,17 @@ class PackRelaySuite extends munit.FunSuite:
   test("stored outputs release the next reports, and the pack is notified if it has sent none since"):
     val (relay, told) = adopted(small("a"), large)
     assertEquals(told.size, 2)
-    assert(relay.outputStored(flare, 0))
+    assert(relay.outputStored(flare, PackId(0)))
 
   test("a pack that waits for its outputs is notified, even if it has sent small reports since"):
     val (relay, told) = adopted(large, small("a"), small("b"))
     assertEquals(told.size, 1)
-    assert(relay.outputStored(flare, 0))
+    assert(relay.outputStored(flare, PackId(0)))
     assertEquals(told.size, 3)
 
   test("a pack is not notified of outputs before its last ones"):
     val (relay, told) = adopted(large, small("a"), large, small("b"))
-    assert(!relay.outputStored(flare, 0))
+    assert(!relay.outputStored(flare, PackId(0)))
     assertEquals(told.size, 3)
-    assert(relay.outputStored(flare, 0))
+    assert(relay.outputStored(flare, PackId(0)))
     assertEquals(told.size, 4)

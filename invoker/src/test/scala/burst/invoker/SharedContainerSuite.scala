@@ -29,7 +29,7 @@ class SharedContainerSuite extends munit.FunSuite:
       FlareId.random(),
       attempt = 1,
       definition = definition,
-      pack = 0,
+      pack = PackId(0),
       packSizes = Vector(1),
       autostart = true,
       invocation = Environment(Map("activation_id" -> "a1"))
@@ -48,7 +48,7 @@ class SharedContainerSuite extends munit.FunSuite:
 
       def abort(): Unit =
         val failure = Failure(FailureKind.Cancelled, "not any more")
-        invoker ! InvokerRequest(AbortPack(assignment.flareId, 0, failure), probe.ref.unsafeUpcast)
+        invoker ! InvokerRequest(AbortPack(assignment.flareId, PackId(0), failure), probe.ref.unsafeUpcast)
 
       /** The call is about to begin. */
       def begins(): Unit = assertEquals(probe.receiveMessage(60.seconds).begins, Some(true))

@@ -30,7 +30,7 @@ final case class NodeKeys(key: Path, certificate: Path, authority: Path) extends
 object NodeKeys:
   private val Section = "burst.cluster.tls"
 
-  /** `burst.cluster.tls`; none if nothing of it is set. The files are read when the node first connects to
+  /** `burst.cluster.tls`; none if no key in it is set. The files are read when the node first connects to
     * another one, and repeatedly from then on: mistakes present from the start are reported here. Throws
     * `SetupException`.
     */

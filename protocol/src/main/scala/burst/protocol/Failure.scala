@@ -16,13 +16,13 @@ final case class Failure(
     kind: FailureKind,
     message: String,
     worker: Option[Int] = None,
-    pack: Option[Int] = None,
+    pack: Option[PackId] = None,
     invoker: Option[InvokerId] = None,
     operation: Option[String] = None
 ) derives Codec.AsObject:
 
   /** Fills in the invoker and the pack if the reporter did not know them. */
-  def at(invoker: InvokerId, pack: Int): Failure =
+  def at(invoker: InvokerId, pack: PackId): Failure =
     copy(invoker = this.invoker.orElse(Some(invoker)), pack = this.pack.orElse(Some(pack)))
 
   /** The failure with its texts cut to a length that a list of failures can hold. */

@@ -23,8 +23,16 @@ object FlareId:
     Encoder.encodeString
   )
 
+/** The number of a pack within its flare, from 0 on. */
+opaque type PackId <: Int = Int
+
+object PackId:
+  def apply(number: Int): PackId = number
+  given Codec[PackId] = Codec.from(Decoder.decodeInt, Encoder.encodeInt)
+  given Ordering[PackId] = Ordering.Int
+
 /** Identifies a pack, also among several attempts of the same flare. */
-final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
+final case class PackKey(flareId: FlareId, attempt: Int, pack: PackId)
 
 /** Identifies an invoker in the cluster; stable across its restarts. */
 opaque type InvokerId = String
@@ -74,7 +82,7 @@ final case class DefinitionRef(
 object DefinitionRef:
   val Rust = "rust"
 
-  /** MiB that each of several workers can log, and any worker whose definition does not say. */
+  /** The log limit, in MiB, of each of several workers, and the default for a single one. */
   val WorkerLogs = 1
 
   private given Configuration = Configuration.default.withDefaults

@@ -23,26 +23,26 @@ sealed trait InvokerCommand extends ToInvoker
 final case class PreparePack(assignment: PackAssignment) extends InvokerCommand
 
 /** Sent when every pack of the flare is ready; endpoints are indexed by pack id. */
-final case class StartPack(flareId: FlareId, pack: Int, endpoints: Vector[Option[String]])
+final case class StartPack(flareId: FlareId, pack: PackId, endpoints: Vector[Option[String]])
     extends InvokerCommand
 
 /** Ends a pack: its workers' operations return the failure, and after the grace period it is killed. */
-final case class AbortPack(flareId: FlareId, pack: Int, failure: Failure) extends InvokerCommand
+final case class AbortPack(flareId: FlareId, pack: PackId, failure: Failure) extends InvokerCommand
 
 /** The outputs in the pack's last report are stored: it can send more. Sent for every report with more than a
   * little output.
   */
-final case class OutputStored(flareId: FlareId, pack: Int) extends InvokerCommand
+final case class OutputStored(flareId: FlareId, pack: PackId) extends InvokerCommand
 
 /** Asks for everything that a pack has reported and that was not [[PackStored]], and then for its further
   * reports. Sent by a scheduler that takes over, for a pack that the invoker `Holds`.
   */
-final case class AdoptPack(flareId: FlareId, attempt: Int, pack: Int) extends InvokerCommand
+final case class AdoptPack(flareId: FlareId, attempt: Int, pack: PackId) extends InvokerCommand
 
 /** The first `reports` reports of a pack are stored and will not be asked for again; if it is `over`, there
   * will be no more of them.
   */
-final case class PackStored(flareId: FlareId, attempt: Int, pack: Int, reports: Long, over: Boolean)
+final case class PackStored(flareId: FlareId, attempt: Int, pack: PackId, reports: Long, over: Boolean)
     extends InvokerCommand
 
 /** Deletes what a flare left on its backend. Sent once, when all packs of the flare have ended; answered by
@@ -105,7 +105,7 @@ enum PackStart derives ConfiguredEnumCodec:
 final case class PackReport(
     flareId: FlareId,
     attempt: Int,
-    pack: Int,
+    pack: PackId,
     invoker: InvokerId,
     start: Option[PackStart],
     events: Vector[PackEvent],

@@ -101,6 +101,7 @@ object MessageCodecs:
   given JsonValueCodec[FlareId] = Text(FlareId.parse, _.value)
   given JsonValueCodec[PackageId] = Text(PackageId.parse, _.value)
   given JsonValueCodec[InvokerId] = Text(text => Some(InvokerId(text)), _.value)
+  given JsonValueCodec[PackId] = As(JsonCodecMaker.make[Int](config), PackId(_), identity)
   given JsonValueCodec[TraceContext] = Text(TraceContext.parse, _.traceparent)
   given JsonValueCodec[Secret] = Text(text => Some(Secret(text)), _.hex)
   given JsonValueCodec[JsonText] = As(bytes, JsonText(_), _.bytes)

@@ -35,7 +35,7 @@ final case class PackAssignment(
     flareId: FlareId,
     attempt: Int,
     definition: DefinitionRef,
-    pack: Int,
+    pack: PackId,
     packSizes: Vector[Int],
     inputs: Inputs,
     backend: BackendConfig,

@@ -75,7 +75,7 @@ final case class WorkerSpans(id: String, sampled: Boolean, workers: Vector[Strin
   */
 final case class RunPack(
     flareId: FlareId,
-    pack: Int,
+    pack: PackId,
     packSizes: Vector[Int],
     inputs: Inputs,
     backend: BackendConfig,

@@ -23,7 +23,7 @@ class WireFormatSuite extends munit.FunSuite:
     assertEquals(readFromString[PackEvent](writeToString(event)), event)
 
   test("a failure round-trips, and absent fields are none"):
-    val failure = Failure(FailureKind.OutOfMemory, "killed", pack = Some(1))
+    val failure = Failure(FailureKind.OutOfMemory, "killed", pack = Some(PackId(1)))
     assertEquals(decode[Failure](failure.asJson.noSpaces), Right(failure))
     assertEquals(
       decode[Failure]("""{"kind":"out-of-memory","message":"killed","pack":1}"""),
@@ -52,7 +52,7 @@ class WireFormatSuite extends munit.FunSuite:
   test("a pack's part of a flare matches the golden copies"):
     val shared = RunPack(
       FlareId.parse("0123456789abcdef0123456789abcdef").get,
-      1,
+      PackId(1),
       Vector(4, 4),
       Inputs.Shared(JsonText("""{"name":"World"}""")),
       BackendConfig("direct", None, None),
@@ -67,7 +67,7 @@ class WireFormatSuite extends munit.FunSuite:
     )
     val each = RunPack(
       FlareId.parse("fedcba9876543210fedcba9876543210").get,
-      0,
+      PackId(0),
       Vector(2),
       Inputs.Each(Vector(JsonText("""{"part":1}"""), JsonText.Null)),
       BackendConfig("redis-list", Some("redis://127.0.0.1:6379/0"), Some(65536)),
@@ -104,7 +104,7 @@ class WireFormatSuite extends munit.FunSuite:
       FailureKind.PeerFailed,
       "the flare was aborted: worker 3 of pack 0 panicked in work: boom",
       Some(4),
-      Some(1),
+      Some(PackId(1)),
       None,
       Some("recv")
     )
@@ -112,7 +112,7 @@ class WireFormatSuite extends munit.FunSuite:
       FailureKind.Signal,
       "it was killed by signal 11 (SIGSEGV: it touched memory that is not its own)",
       Some(4),
-      Some(1),
+      Some(PackId(1)),
       None,
       Some("work")
     )
@@ -146,7 +146,7 @@ class WireFormatSuite extends munit.FunSuite:
       FailureKind.Panic,
       "index out of bounds: the len is 3 but the index is 7 (at src/main.rs:12)",
       Some(3),
-      Some(0),
+      Some(PackId(0)),
       Some(InvokerId("invoker0")),
       Some("work")
     )

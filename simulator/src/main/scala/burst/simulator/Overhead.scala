@@ -61,26 +61,27 @@ final class Overhead(results: Results):
 
   /** An invoker whose workers are done as soon as they are allowed to start. */
   private def prompt(id: InvokerId): Behavior[InvokerRequest] =
-    def running(packs: Map[(FlareId, Int), () => Unit]): Behavior[InvokerRequest] = Behaviors.receiveMessage {
-      case InvokerRequest(PreparePack(a), replyTo) =>
-        def report(events: PackEvent*): Unit =
-          replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
-        def finish(): Unit =
-          val workers = a.workers.flatMap { worker =>
-            Vector(
-              PackEvent.WorkerStarted(worker, Timestamp.ofMicros(1)),
-              PackEvent.WorkerSucceeded(worker, "null", Timestamp.ofMicros(2))
-            )
-          }
-          report((workers :+ PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(3)))*)
-        report(PackEvent.Ready(None, Timestamp.ofMicros(1)))
-        if a.autostart then
-          finish()
-          Behaviors.same
-        else running(packs.updated((a.flareId, a.pack), finish))
-      case InvokerRequest(StartPack(flare, pack, _), _) =>
-        packs.get((flare, pack)).foreach(_())
-        running(packs.removed((flare, pack)))
-      case _ => Behaviors.same
-    }
+    def running(packs: Map[(FlareId, PackId), () => Unit]): Behavior[InvokerRequest] =
+      Behaviors.receiveMessage {
+        case InvokerRequest(PreparePack(a), replyTo) =>
+          def report(events: PackEvent*): Unit =
+            replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
+          def finish(): Unit =
+            val workers = a.workers.flatMap { worker =>
+              Vector(
+                PackEvent.WorkerStarted(worker, Timestamp.ofMicros(1)),
+                PackEvent.WorkerSucceeded(worker, "null", Timestamp.ofMicros(2))
+              )
+            }
+            report((workers :+ PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(3)))*)
+          report(PackEvent.Ready(None, Timestamp.ofMicros(1)))
+          if a.autostart then
+            finish()
+            Behaviors.same
+          else running(packs.updated((a.flareId, a.pack), finish))
+        case InvokerRequest(StartPack(flare, pack, _), _) =>
+          packs.get((flare, pack)).foreach(_())
+          running(packs.removed((flare, pack)))
+        case _ => Behaviors.same
+      }
     running(Map.empty)

@@ -1,7 +1,7 @@
 package burst.controller.action
 
 import burst.controller.flare.{ActivationFields, Flare, PackRecord, WorkerState}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, PackId}
 
 /** A pack of a burst as a record of its own, as the published prototype's programs expect. Its result, an
   * array of its workers' outputs, may be large, and stays where it is stored.
@@ -12,7 +12,7 @@ final case class BurstPack(head: ActivationHead, flare: Flare, pack: PackRecord)
   * last eight digits.
   */
 object BurstPack:
-  def id(flare: FlareId, pack: Int): FlareId =
+  def id(flare: FlareId, pack: PackId): FlareId =
     val changed = java.lang.Long.parseLong(flare.value.takeRight(8), 16) ^ pack.toLong
     FlareId.parse(flare.value.dropRight(8) + f"$changed%08x").getOrElse(flare)
 

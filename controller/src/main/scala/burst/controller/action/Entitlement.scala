@@ -5,7 +5,7 @@ import scala.annotation.tailrec
 
 /** Checks whether a caller may invoke everything that a sequence runs. */
 private[action] final class Entitlement(actions: Actions):
-  /** Returns a component that the caller may not invoke, of the sequence or of sequences in it. A missing one
+  /** Returns a component of the sequence, or of a nested one, that the caller may not invoke. A missing one
     * is noticed when its turn comes. Blocks.
     */
   def lacking(caller: Identity, sequence: Action): Option[ActionName] =

@@ -11,7 +11,7 @@ final case class ElfNeeds(arch: String, loader: Option[String], libc: Option[Lib
   */
 private[deploy] final class ElfReader(view: ByteView):
   import ElfReader.*
-  import PackageProblem.NotAnExecutable
+  import PackageProblem.{CorruptExecutable, NotAnExecutable}
 
   def needs(): Either[PackageProblem, ElfNeeds] =
     for
@@ -30,7 +30,7 @@ private[deploy] final class ElfReader(view: ByteView):
         else if klass != Bits64 || order != LittleEndian then
           Right(s"${if klass == Bits64 then 64 else 32}-bit machine $machine")
         else Right(Machines.getOrElse(machine, s"machine $machine"))
-      case _ => Left(truncated("header"))
+      case _ => Left(CorruptExecutable(ElfPart.Header))
 
   private def programHeaders(): Either[PackageProblem, Vector[Segment]] =
     // With another class or byte order the fields are elsewhere; such files are refused by their architecture
@@ -45,7 +45,7 @@ private[deploy] final class ElfReader(view: ByteView):
           if size == SegmentHeaderSize && count > 0 && view.has(offset, size.toLong * count)
           segments <- all(Vector.range(0, count).map(i => segment(offset + i.toLong * size)))
         yield segments
-      table.toRight(truncated("program headers"))
+      table.toRight(CorruptExecutable(ElfPart.ProgramHeaders))
 
   private def segment(at: Long): Option[Segment] =
     for
@@ -58,13 +58,14 @@ private[deploy] final class ElfReader(view: ByteView):
   private def interpreter(segments: Vector[Segment]): Either[PackageProblem, Option[String]] =
     segments.find(_.kind == Interpreter) match
       case None => Right(None)
-      case Some(s) => view.cString(s.offset, 4096).toRight(truncated("interpreter")).map(Some(_))
+      case Some(s) =>
+        view.cString(s.offset, 4096).toRight(CorruptExecutable(ElfPart.Interpreter)).map(Some(_))
 
   /** Returns the dynamic entries up to the terminating one; empty for a static executable. */
   private def dynamicSegment(segments: Vector[Segment]): Either[PackageProblem, Map[Long, Long]] =
     segments.find(_.kind == Dynamic) match
       case None => Right(Map.empty)
-      case Some(s) if !view.has(s.offset, s.size) => Left(truncated("dynamic segment"))
+      case Some(s) if !view.has(s.offset, s.size) => Left(CorruptExecutable(ElfPart.DynamicSegment))
       case Some(s) =>
         val entries = Iterator
           .range(0, (s.size / 16).min(MaxEntries).toInt)
@@ -86,8 +87,8 @@ private[deploy] final class ElfReader(view: ByteView):
             strings <- fileOffset(segments, strings)
             names <- versionNames(first = at, files = count, strings = strings)
           yield names.flatMap(libcVersion).maxOption
-        names.toRight(truncated("list of required library versions"))
-      case _ => Left(truncated("dynamic segment"))
+        names.toRight(CorruptExecutable(ElfPart.LibraryVersions))
+      case _ => Left(CorruptExecutable(ElfPart.DynamicSegment))
 
   /** Returns the names in the chain of Verneed records and their chains of Vernaux records. Both chains use
     * relative steps that can only lead forward, so they end; the number of records read is bounded all the
@@ -155,9 +156,6 @@ private object ElfReader:
     // Required by packed relative relocations, which glibc supports since 2.36.
     case "GLIBC_ABI_DT_RELR" => Some(LibcVersion(2, 36))
     case _ => None
-
-  def truncated(what: String): PackageProblem =
-    PackageProblem.CorruptExecutable(s"its $what cannot be read")
 
   def all[A](options: Vector[Option[A]]): Option[Vector[A]] =
     Option.when(options.forall(_.isDefined))(options.flatten)

@@ -6,8 +6,8 @@ enum PackageProblem:
 
   /** Neither a zip nor an executable. */
   case NotAPackage
-  case CorruptZip(reason: String)
-  case CorruptTar(reason: String)
+  case CorruptZip(damage: ZipDamage)
+  case CorruptTar(damage: TarDamage)
   case NoExec
 
   /** It has none of these files, one of which its kind needs as an entry point. */
@@ -30,12 +30,31 @@ enum PackageProblem:
 
   /** `exec` is not a program for Linux but, for example, a script or another system's executable. */
   case NotAnExecutable
-  case CorruptExecutable(reason: String)
+  case CorruptExecutable(unreadable: ElfPart)
   case WrongArchitecture(found: String, runtime: String)
   case NewerLibc(needed: LibcVersion, runtime: LibcVersion)
 
   /** Linked against a C library that the runtime image does not have. */
   case OtherLibc(loader: String)
+
+/** What is wrong with a damaged zip. Its directory is the list of entries at its end. */
+enum ZipDamage:
+  case NoDirectory, DirectoryCutOff, UnreadableDirectory, UncountedEntries, PathTwice, DirectoryWithContent
+
+  /** The entry is encrypted, is compressed by a method other than deflate, or is not what the directory says.
+    */
+  case Encrypted(path: String)
+  case OtherMethod(path: String)
+  case CannotUnpack(path: String)
+
+/** What is wrong with a damaged tar.gz. */
+enum TarDamage:
+  case CutOff, CannotUnpack, DamagedHeader, PathTwice, DirectoryWithContent, MostlyHeaders, AfterItsEnd
+  case LongHeader(allowed: Int)
+
+/** A part of an ELF executable. */
+enum ElfPart:
+  case Header, ProgramHeaders, Interpreter, DynamicSegment, LibraryVersions
 
 /** A version of the GNU C library, e.g. 2.36. */
 final case class LibcVersion(major: Int, minor: Int):

@@ -22,8 +22,8 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
     try Right(Using.resource(GzipStream(bytes))(Walk(_, take).go(TarExtension.Empty)))
     catch
       case refused: Refused => Left(refused.problem)
-      case _: EOFException => Left(CorruptTar("it is cut off"))
-      case _: ZipException => Left(CorruptTar("it cannot be unpacked"))
+      case _: EOFException => Left(CorruptTar(TarDamage.CutOff))
+      case _: ZipException => Left(CorruptTar(TarDamage.CannotUnpack))
 
   private final class Walk(in: InputStream, take: (String, InputStream) => Unit):
     private var entries = 0
@@ -41,13 +41,13 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
       val block = whole(BlockSize)
       if block.forall(_ == 0) then end()
       else
-        val header = TarHeader.read(block).getOrElse(damaged("a header in it is damaged"))
+        val header = TarHeader.read(block).getOrElse(damaged(TarDamage.DamagedHeader))
         header.kind match
           case 'L' =>
             val name = saidIn(header)
             go(said.copy(path = Some(TarHeader.text(name, 0, name.length))))
           case 'x' =>
-            go(TarExtension.records(saidIn(header), said).getOrElse(damaged("a header in it is damaged")))
+            go(TarExtension.records(saidIn(header), said).getOrElse(damaged(TarDamage.DamagedHeader)))
           // Attributes of all entries, such as comments by npm or git; nobody gives all of them the same
           // path.
           case 'g' =>
@@ -63,7 +63,7 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
       val isDirectory = header.kind == '5' || (Files(header.kind) && header.path.endsWith("/"))
       val isTool = Links(header.kind) && s"/${header.path}".contains(NpmTools)
       if isSparse || !(isDirectory || isTool || Files(header.kind)) then throw Refused(NotAFile(header.path))
-      if isDirectory && header.size != 0 then damaged("a directory in it has content")
+      if isDirectory && header.size != 0 then damaged(TarDamage.DirectoryWithContent)
       charge(header.size)
       val content = Content(header.size)
       // The prefix of every path if the current directory was packed.
@@ -75,12 +75,12 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
           case None => take(named, content)
           // A directory may be repeated.
           case Some(true) if isDirectory => ()
-          case _ => damaged("a path occurs in it twice")
+          case _ => damaged(TarDamage.PathTwice)
       content.finish()
 
     /** Reads the content of an extension header; a long one cannot be a name. */
     private def saidIn(header: TarHeader): Array[Byte] =
-      if header.size > ExtensionLimit then damaged(s"a header in it has more than $ExtensionLimit bytes")
+      if header.size > ExtensionLimit then damaged(TarDamage.LongHeader(ExtensionLimit))
       chargeBeside(BlockSize + header.size)
       val content = whole(header.size.toInt)
       pad(header.size)
@@ -95,7 +95,7 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
     /** Bounds the bytes that are not entries, of which there may be any number. */
     private def chargeBeside(size: Long): Unit =
       beside += size
-      if beside > (limits.entries + 16L) * MeanBeside then damaged("it is mostly headers and padding")
+      if beside > (limits.entries + 16L) * MeanBeside then damaged(TarDamage.MostlyHeaders)
 
     /** Reads exactly that many bytes, into an array that grows only as they arrive. */
     private def whole(size: Int): Array[Byte] =
@@ -114,7 +114,7 @@ private[deploy] final class TarReader(bytes: Array[Byte], limits: PackageLimits)
         .takeWhile(_ >= 0)
         .foreach: n =>
           chargeBeside(n)
-          if (0 until n).exists(piece(_) != 0) then damaged("something follows its end")
+          if (0 until n).exists(piece(_) != 0) then damaged(TarDamage.AfterItsEnd)
 
     private final class Content(size: Long) extends InputStream:
       private var left = size
@@ -157,4 +157,4 @@ private[deploy] object TarReader:
 
   private final class Refused(val problem: PackageProblem) extends RuntimeException with NoStackTrace
 
-  private def damaged(reason: String): Nothing = throw Refused(PackageProblem.CorruptTar(reason))
+  private def damaged(damage: TarDamage): Nothing = throw Refused(PackageProblem.CorruptTar(damage))

@@ -40,24 +40,20 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
       _ <- Either.cond(fits(entries), (), TooManyEntries(limits.entries))
       total = entries.iterator.map(_.size).sum
       _ <- Either.cond(total <= limits.unpackedBytes, (), UnpacksTooLarge(total, limits.unpackedBytes))
-      _ <- Either.cond(
-        distinct(entries),
-        (),
-        CorruptZip("a path occurs in it twice")
-      )
+      _ <- Either.cond(distinct(entries), (), CorruptZip(ZipDamage.PathTwice))
     yield entries
 
   private def directory(): Either[PackageProblem, Vector[Entry]] =
     endRecord() match
-      case None => Left(CorruptZip("its directory is missing; it may be cut off"))
+      case None => Left(CorruptZip(ZipDamage.NoDirectory))
       case Some(at) =>
         (view.u16(at + 10), view.u32(at + 12), view.u32(at + 16)) match
           case (Some(count), Some(size), Some(start)) =>
             if count > limits.entries then Left(TooManyEntries(limits.entries))
             // Other programs use the directory that ends here, wherever it is declared to start.
-            else if start + size != at then Left(CorruptZip("its directory is cut off"))
+            else if start + size != at then Left(CorruptZip(ZipDamage.DirectoryCutOff))
             else entries(start = start, end = at, count = count)
-          case _ => Left(CorruptZip("its directory is cut off"))
+          case _ => Left(CorruptZip(ZipDamage.DirectoryCutOff))
 
   /** Returns the offset of the last end record, which is at the very end except for a comment of its own
     * declared length. Other programs may use one that lies within another's comment.
@@ -77,10 +73,10 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
         case (Right((read, at)), _) =>
           entry(at).filter((_, next) => next <= end) match
             case Some((entry, next)) => Right((read :+ entry, next))
-            case None => Left(CorruptZip("its directory cannot be read"))
+            case None => Left(CorruptZip(ZipDamage.UnreadableDirectory))
         case (problem, _) => problem
       .flatMap: (read, at) =>
-        Either.cond(at == end, read, CorruptZip("its directory holds more than it counts"))
+        Either.cond(at == end, read, CorruptZip(ZipDamage.UncountedEntries))
 
   private def entry(at: Long): Option[(Entry, Long)] =
     for
@@ -117,7 +113,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
     if safe.isLeft then safe
     else if kind != 0 && kind != (if entry.isDirectory then DirectoryMode else FileMode) then
       Left(NotAFile(entry.path))
-    else if entry.isDirectory && entry.size != 0 then Left(CorruptZip("a directory in it has content"))
+    else if entry.isDirectory && entry.size != 0 then Left(CorruptZip(ZipDamage.DirectoryWithContent))
     else Right(())
 
   /** Whether all paths differ. Uses Java's set, as names crafted to share one hash make Scala's quadratic. */
@@ -140,10 +136,10 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
 
   /** Unpacks an entry piece by piece, and verifies its size and checksum. */
   private def unpack(entry: Entry, sink: (Array[Byte], Int) => Unit): Either[PackageProblem, Unit] =
-    val broken = CorruptZip(s"'${entry.path}' in it cannot be unpacked")
-    if (entry.flags & Encrypted) != 0 then Left(CorruptZip(s"'${entry.path}' in it is encrypted"))
+    val broken = CorruptZip(ZipDamage.CannotUnpack(entry.path))
+    if (entry.flags & Encrypted) != 0 then Left(CorruptZip(ZipDamage.Encrypted(entry.path)))
     else if !Set(Stored, Deflated).contains(entry.method) then
-      Left(CorruptZip(s"'${entry.path}' in it is compressed by a method other than deflate"))
+      Left(CorruptZip(ZipDamage.OtherMethod(entry.path)))
     else
       val content =
         for

@@ -11,6 +11,7 @@ import burst.protocol.{
   Inputs,
   InvokerId,
   Origin,
+  PackId,
   PackStart,
   SharedContainer,
   Timestamp
@@ -76,7 +77,7 @@ final case class FlareRequest(
 
 /** A pack as it was placed; `shared` is the container in which other calls may run beside it. */
 final case class PackRecord(
-    pack: Int,
+    pack: PackId,
     invoker: InvokerId,
     workers: Vector[Int],
     start: Option[PackStart],
@@ -87,7 +88,7 @@ final case class PackRecord(
 /** A worker as a user sees it. */
 final case class WorkerRecord(
     worker: Int,
-    pack: Option[Int],
+    pack: Option[PackId],
     state: WorkerState,
     started: Option[Timestamp],
     ended: Option[Timestamp],

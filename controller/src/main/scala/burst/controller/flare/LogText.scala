@@ -1,12 +1,12 @@
 package burst.controller.flare
 
-import burst.protocol.{LogStream, Timestamp}
+import burst.protocol.{LogStream, PackId, Timestamp}
 import java.nio.charset.StandardCharsets.UTF_8
 
 /** The text that a worker (or the pack's process, if `worker` is none) wrote to a stream: lines separated by
   * line feeds, the first of which was written at `at`.
   */
-final case class LogText(worker: Option[Int], pack: Int, stream: LogStream, at: Timestamp, text: String):
+final case class LogText(worker: Option[Int], pack: PackId, stream: LogStream, at: Timestamp, text: String):
   def lines: Iterator[String] = text.split("\n", -1).iterator
 
   def count: Int = 1 + text.count(_ == '\n')
@@ -23,7 +23,7 @@ final case class LogText(worker: Option[Int], pack: Int, stream: LogStream, at: 
       Option.when(fitting > 0)(copy(text = lines.take(fitting).mkString("\n")))
 
 object LogText:
-  /** Bytes that each line counts in addition to its own. */
+  /** Bytes charged for each line besides its length. */
   val LineCost = 64
 
   def cost(line: String): Long = line.getBytes(UTF_8).length.toLong + LineCost

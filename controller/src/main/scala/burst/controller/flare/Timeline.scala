@@ -1,12 +1,12 @@
 package burst.controller.flare
 
-import burst.protocol.Timestamp
+import burst.protocol.{PackId, Timestamp}
 import io.circe.Encoder
 
 /** A stretch of a worker's time; `end` is none while it lasts. */
 final case class Phase(name: String, start: Timestamp, end: Option[Timestamp]) derives Encoder.AsObject
 
-final case class WorkerTimeline(worker: Int, pack: Option[Int], phases: Vector[Phase])
+final case class WorkerTimeline(worker: Int, pack: Option[PackId], phases: Vector[Phase])
     derives Encoder.AsObject
 
 /** Where each worker's time went (docs/architecture/api.md). Pure.

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.definition.{Definition, EntityName, VariableName}
-import burst.controller.deploy.PackageProblem
+import burst.controller.deploy.{ElfPart, PackageProblem, TarDamage, ZipDamage}
 import burst.controller.gateway.GatewayProblem
 import burst.controller.limits.MinuteUsed
 import burst.controller.scheduler.Refusal
@@ -329,9 +329,10 @@ object ApiError:
     case PackageProblem.Empty => "The package is empty."
     case PackageProblem.NotAPackage =>
       "The package is neither a zip nor a Linux executable; send a zip with an executable 'exec', or the executable."
-    case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
-    case PackageProblem.CorruptTar(reason) =>
-      s"The package is a damaged tar.gz: $reason; pack it again."
+    case PackageProblem.CorruptZip(damage) =>
+      s"The package is a damaged zip: ${describe(damage)}; build it again."
+    case PackageProblem.CorruptTar(damage) =>
+      s"The package is a damaged tar.gz: ${describe(damage)}; pack it again."
     case PackageProblem.NoExec =>
       "The package has no file 'exec' at its top; add the executable by that name."
     case PackageProblem.NoEntry(wanted) =>
@@ -352,8 +353,8 @@ object ApiError:
       s"The package's 'exec' has $bytes bytes, but this platform can look at $allowed; make it smaller."
     case PackageProblem.NotAnExecutable =>
       "The package's 'exec' is not a Linux executable (ELF); build the program for Linux."
-    case PackageProblem.CorruptExecutable(reason) =>
-      s"The package's executable is damaged: $reason; build it again."
+    case PackageProblem.CorruptExecutable(part) =>
+      s"The package's executable is damaged: its ${describe(part)} cannot be read; build it again."
     case PackageProblem.WrongArchitecture(found, runtime) =>
       s"The package is built for $found, but the runtime is $runtime; build it for the target $runtime-unknown-linux-musl."
     case PackageProblem.NewerLibc(needed, runtime) =>
@@ -364,6 +365,34 @@ object ApiError:
       )
     case PackageProblem.OtherLibc(loader) =>
       s"The package needs the loader of the C library $loader, which the runtime lacks; link it statically."
+
+  private def describe(damage: ZipDamage): String = damage match
+    case ZipDamage.NoDirectory => "its directory is missing; it may be cut off"
+    case ZipDamage.DirectoryCutOff => "its directory is cut off"
+    case ZipDamage.UnreadableDirectory => "its directory cannot be read"
+    case ZipDamage.UncountedEntries => "its directory holds more than it counts"
+    case ZipDamage.PathTwice => "a path occurs in it twice"
+    case ZipDamage.DirectoryWithContent => "a directory in it has content"
+    case ZipDamage.Encrypted(path) => s"'$path' in it is encrypted"
+    case ZipDamage.OtherMethod(path) => s"'$path' in it is compressed by a method other than deflate"
+    case ZipDamage.CannotUnpack(path) => s"'$path' in it cannot be unpacked"
+
+  private def describe(damage: TarDamage): String = damage match
+    case TarDamage.CutOff => "it is cut off"
+    case TarDamage.CannotUnpack => "it cannot be unpacked"
+    case TarDamage.DamagedHeader => "a header in it is damaged"
+    case TarDamage.PathTwice => "a path occurs in it twice"
+    case TarDamage.DirectoryWithContent => "a directory in it has content"
+    case TarDamage.MostlyHeaders => "it is mostly headers and padding"
+    case TarDamage.AfterItsEnd => "something follows its end"
+    case TarDamage.LongHeader(allowed) => s"a header in it has more than $allowed bytes"
+
+  private def describe(part: ElfPart): String = part match
+    case ElfPart.Header => "header"
+    case ElfPart.ProgramHeaders => "program headers"
+    case ElfPart.Interpreter => "interpreter"
+    case ElfPart.DynamicSegment => "dynamic segment"
+    case ElfPart.LibraryVersions => "list of required library versions"
 
   /** Refers to statuses whose names are also those of errors. */
   private val HttpCodes = StatusCodes

@@ -57,7 +57,7 @@ final class BodyIntake(
 
   /** A body in one piece; unless it came through `ofAnyType`, its JSON has been checked and can be parsed. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
-    /** The most bytes that a value made of the body may have and be accounted for. */
+    /** The largest value made from the body that is accounted for, in bytes. */
     def most: Long = BodyIntake.this.most
 
     /** Runs work on the body that is expensive whatever its size. */

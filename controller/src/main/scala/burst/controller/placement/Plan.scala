@@ -1,7 +1,7 @@
 package burst.controller.placement
 
 import burst.controller.flare.Flare
-import burst.protocol.{InvokerId, SharedContainer}
+import burst.protocol.{InvokerId, PackId, SharedContainer}
 import scala.collection.mutable
 
 /** The place of a whole pack: a machine or, if an invoker has several nodes of a cluster, one of them. */
@@ -11,7 +11,7 @@ final case class Location(invoker: InvokerId, node: Option[String] = None)
   * several nodes, on one of them. A pack that runs beside others in a container has their slot: `shared`.
   */
 final case class PackPlacement(
-    pack: Int,
+    pack: PackId,
     invoker: InvokerId,
     firstWorker: Int,
     size: Int,
@@ -81,7 +81,7 @@ object Plan:
     private var workers = 0
 
     def add(invoker: InvokerId, size: Int, node: Option[String] = None): Unit =
-      packs += PackPlacement(count, invoker, workers, size, node)
+      packs += PackPlacement(PackId(count), invoker, workers, size, node)
       count += 1
       workers += size
 

@@ -15,7 +15,7 @@ import burst.controller.flare.{
 import burst.controller.placement.{PackPlacement, Plan}
 import burst.protocol.JsonText
 import org.apache.pekko.util.ByteString
-import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackEvent, PackReport, Timestamp}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackEvent, PackId, PackReport, Timestamp}
 
 /** The stage of a pack, according to its reports. */
 enum PackStage:
@@ -31,8 +31,8 @@ final case class Absorbed(
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     failures: Vector[Failure] = Vector.empty,
-    ended: Vector[Int] = Vector.empty,
-    shrunk: Vector[(Int, Int)] = Vector.empty
+    ended: Vector[PackId] = Vector.empty,
+    shrunk: Vector[(PackId, Int)] = Vector.empty
 )
 
 /** One attempt of a flare according to its packs' reports: pure bookkeeping; [[FlareLifecycle]] makes the
@@ -51,7 +51,7 @@ final case class AttemptProgress(
     packs: Vector[PackRecord],
     endpoints: Vector[Option[String]],
     workers: Vector[WorkerRecord],
-    errors: Map[Int, Failure],
+    errors: Map[PackId, Failure],
     ready: Int,
     open: Int,
     outputLimit: Long,
@@ -61,7 +61,7 @@ final case class AttemptProgress(
     begins: Boolean = false
 ):
   def allReady: Boolean = ready == stages.length
-  def openPacks: Vector[Int] = stages.indices.filter(stages(_) != PackStage.Ended).toVector
+  def openPacks: Vector[PackId] = plan.packs.map(_.pack).filter(stages(_) != PackStage.Ended)
   def unresolved: Iterator[WorkerRecord] = workers.iterator.filterNot(_.state.isFinal)
   def invokerOf(worker: WorkerRecord): Option[InvokerId] = worker.pack.map(plan.packs(_).invoker)
 
@@ -156,7 +156,7 @@ final case class AttemptProgress(
       else packs.updated(report.pack, packs(report.pack).copy(start = report.start))
     copy(packs = known, begins = report.begins.getOrElse(begins))
 
-  private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, cause: Option[Cause]): Absorbed =
+  private def absorbEvent(so: Absorbed, pack: PackId, event: PackEvent, cause: Option[Cause]): Absorbed =
     event match
       case PackEvent.Ready(endpoint, _) => so.copy(progress = markReady(pack, endpoint))
       case PackEvent.WorkerStarted(id, at) =>
@@ -227,7 +227,7 @@ final case class AttemptProgress(
     if error.kind == FailureKind.Cancelled && !cancelled then error.copy(kind = FailureKind.Error) else error
 
   /** Adds a part of an out-of-line output, unless the flare's outputs exceed their limit together. */
-  private def received(so: Absorbed, pack: Int, worker: Int, bytes: ByteString): Absorbed =
+  private def received(so: Absorbed, pack: PackId, worker: Int, bytes: ByteString): Absorbed =
     val before = received.getOrElse(worker, 0L)
     if stored + bytes.length > outputLimit then
       val message =
@@ -243,7 +243,7 @@ final case class AttemptProgress(
         pieces = so.pieces :+ OutputPiece(worker, before, bytes)
       )
 
-  private def packEnded(so: Absorbed, pack: Int, failure: Option[Failure]): Absorbed =
+  private def packEnded(so: Absorbed, pack: PackId, failure: Option[Failure]): Absorbed =
     so.copy(
       progress = so.progress.copy(
         stages = so.progress.stages.updated(pack, PackStage.Ended),
@@ -254,7 +254,7 @@ final case class AttemptProgress(
       ended = so.ended :+ pack
     )
 
-  private def markReady(pack: Int, endpoint: Option[String]): AttemptProgress =
+  private def markReady(pack: PackId, endpoint: Option[String]): AttemptProgress =
     if stages(pack) != PackStage.Preparing then this
     else
       copy(
@@ -263,20 +263,20 @@ final case class AttemptProgress(
         ready = ready + 1
       )
 
-  private def own(pack: Int, worker: Int): Option[WorkerRecord] =
+  private def own(pack: PackId, worker: Int): Option[WorkerRecord] =
     workers.lift(worker).filter(_.pack.contains(pack))
 
   private def put(worker: WorkerRecord): AttemptProgress =
     copy(workers = workers.updated(worker.worker, worker))
 
-  private def operationOf(pack: Int) =
+  private def operationOf(pack: PackId) =
     if stages(pack) == PackStage.Preparing then Operation.Start else Operation.Work
 
-  private def located(failure: Failure, pack: Int): Failure =
+  private def located(failure: Failure, pack: PackId): Failure =
     val at = failure.short.at(plan.packs(pack).invoker, pack)
     at.copy(operation = at.operation.orElse(Some(operationOf(pack))))
 
-  private def silentEnd(pack: Int): Failure =
+  private def silentEnd(pack: PackId): Failure =
     val silent = plan.packs(pack).workers.filterNot(workers(_).state.isFinal)
     val kind =
       if stages(pack) == PackStage.Preparing then FailureKind.StartFailed else FailureKind.PackLost
@@ -288,7 +288,7 @@ object AttemptProgress:
   /** The number of phases kept per worker; the runtime has the same limit and passes on no more. */
   val Marks = 1000
 
-  /** The failures with which a pack or worker that was told to end may end. */
+  /** Failures that merely follow from being told to end. */
   val Consequences: Set[FailureKind] = Set(
     FailureKind.PeerFailed,
     FailureKind.Cancelled,

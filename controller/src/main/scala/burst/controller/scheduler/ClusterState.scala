@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.placement.{ClusterView, Location, Machine, MachineMemory, PackPlacement, Plan, Taken}
-import burst.protocol.{ClusterRoom, InvokerId, NodeRoom, WarmPack}
+import burst.protocol.{ClusterRoom, InvokerId, NodeRoom, PackId, WarmPack}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
@@ -165,7 +165,7 @@ final case class ClusterState private (
   def holds(attempt: AttemptId): Boolean = holdings.contains(attempt)
 
   /** The attempts that have packs on a machine, and those packs. */
-  def packsOn(invoker: InvokerId): Vector[(AttemptId, Int)] =
+  def packsOn(invoker: InvokerId): Vector[(AttemptId, PackId)] =
     holdings.iterator.flatMap { (attempt, holding) =>
       holding.plan.packs.iterator
         .filter(p => p.invoker == invoker && holding.held(p.pack) > 0)
@@ -251,7 +251,7 @@ final case class ClusterState private (
   /** Shrinks packs of which some workers have ended to the given slots, and releases the rest. A pack never
     * gets more than it holds. A holding without slots is removed.
     */
-  def shrink(attempt: AttemptId, left: Iterable[(Int, Int)]): ClusterState =
+  def shrink(attempt: AttemptId, left: Iterable[(PackId, Int)]): ClusterState =
     holdings.get(attempt).fold(this) { holding =>
       val known = left.filter((pack, _) => holding.held.isDefinedAt(pack))
       val held = known.foldLeft(holding.held) { case (held, (pack, slots)) =>
@@ -274,10 +274,10 @@ final case class ClusterState private (
   /** Releases the slots of packs that are known to be dead; those already released, or never held, are
     * ignored.
     */
-  def release(attempt: AttemptId, packs: Iterable[Int]): ClusterState = shrink(attempt, packs.map(_ -> 0))
+  def release(attempt: AttemptId, packs: Iterable[PackId]): ClusterState = shrink(attempt, packs.map(_ -> 0))
 
   def releaseAll(attempt: AttemptId): ClusterState =
-    holdings.get(attempt).fold(this)(holding => release(attempt, holding.held.indices))
+    holdings.get(attempt).fold(this)(holding => release(attempt, holding.plan.packs.map(_.pack)))
 
 object ClusterState:
   val empty: ClusterState = ClusterState(TreeMap.empty, Map.empty, Map.empty)

@@ -56,7 +56,7 @@ object FlareActor:
       invoker: InvokerId,
       ref: ActorRef[InvokerRequest],
       attempt: Int,
-      packs: Set[Int],
+      packs: Set[PackId],
       unbroken: Boolean,
       since: Option[Timestamp]
   ) extends Command
@@ -370,14 +370,14 @@ private final class FlareActor(
       timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval)
 
   private def placements: Vector[PackPlacement] = life.progress.fold(Vector.empty)(_.plan.packs)
-  private def placed(which: Vector[Int]): Vector[PackPlacement] = which.flatMap(placements.lift)
+  private def placed(which: Vector[PackId]): Vector[PackPlacement] = which.flatMap(placements.lift)
 
   /** A pack that waits for its outputs to be gathered may send more once they are, or if they never will be.
     */
   private def answer(report: PackReport): Unit =
     if storing.isGivenUp then answered(Set(report.pack)) else storing.awaited(report.pack)
 
-  private def answered(which: Set[Int]): Unit =
+  private def answered(which: Set[PackId]): Unit =
     packs.outputStored(placed(which.toVector))
 
   private def onInputs(loaded: Try[Option[Inputs]]): Unit =

@@ -75,5 +75,5 @@ private[scheduler] object FlareAttempts:
   /** How many times the platform tries to start an invocation. */
   val MostStarts = 3
 
-  /** How many times a flare is placed for which a cluster then has no room. */
+  /** How often a flare may be placed although the cluster then has no room. */
   val MostPlacings = 10

@@ -3,17 +3,17 @@ package burst.controller.scheduler
 import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
 import burst.controller.placement.Plan
 import burst.controller.secrets.UnopenedSecret
-import burst.protocol.{Failure, InvokerId, PackReport, Timestamp}
+import burst.protocol.{Failure, InvokerId, PackId, PackReport, Timestamp}
 
 /** The timers of a flare's waits, all of which are limited. [[SchedulerSettings]] has their durations. */
 enum FlareTimer:
   /** In the queue. */
   case Queue
 
-  /** From the slots being reserved until the packs' inputs are read: as long as in the queue. */
+  /** Runs from the reservation of the slots until the packs' inputs are read: as long as in the queue. */
   case Inputs
 
-  /** From the packs being requested until all are ready. */
+  /** Runs from the request for the packs until all are ready. */
   case Start
 
   /** The flare's own time-out. Runs from the moment its packs are requested: it includes starting them, but
@@ -66,7 +66,7 @@ enum FlareEvent:
     */
   case PacksHeld(
       invoker: InvokerId,
-      packs: Set[Int],
+      packs: Set[PackId],
       unbroken: Boolean,
       since: Option[Timestamp],
       at: Timestamp
@@ -103,16 +103,16 @@ enum FlareEffect:
   case ReadInputs
   case Prepare(plan: Plan)
   case Start(endpoints: Vector[Option[String]])
-  case Abort(packs: Vector[Int], failure: Failure)
+  case Abort(packs: Vector[PackId], failure: Failure)
 
   /** Receive the reports of these packs. */
-  case Adopt(packs: Vector[Int])
+  case Adopt(packs: Vector[PackId])
 
   /** These packs are dead (or were never requested): their slots are free. */
-  case Release(attempt: Int, packs: Vector[Int])
+  case Release(attempt: Int, packs: Vector[PackId])
 
   /** These packs now need only this many slots, as some of their workers have ended. */
-  case Shrink(attempt: Int, slots: Vector[(Int, Int)])
+  case Shrink(attempt: Int, slots: Vector[(PackId, Int)])
   case Clean
   case SetTimer(timer: FlareTimer)
   case StopTimer(timer: FlareTimer)

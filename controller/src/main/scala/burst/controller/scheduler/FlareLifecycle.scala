@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
 import burst.controller.placement.Plan
-import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackReport, Timestamp}
+import burst.protocol.{Failure, FailureKind, InvokerId, Operation, PackId, PackReport, Timestamp}
 
 import FlareEffect.*
 import FlareLifecycle.{FinishTimers, Stage, Step}
@@ -205,7 +205,7 @@ final case class FlareLifecycle private (
     case _ => Step(this)
 
   /** An invoker is back with its packs of this flare, which another scheduler placed. */
-  private def onPacksHeld(invoker: InvokerId, packs: Set[Int], unbroken: Boolean, at: Timestamp): Step =
+  private def onPacksHeld(invoker: InvokerId, packs: Set[PackId], unbroken: Boolean, at: Timestamp): Step =
     progress.fold(Step(this)): p =>
       val (held, missing) = p.plan.packs
         .filter(pack => pack.invoker == invoker && p.stages(pack.pack) != PackStage.Ended)

@@ -10,7 +10,7 @@ import burst.controller.store.{
   Superseded
 }
 import burst.node.logs.LogIds.of
-import burst.protocol.{FlareId, Origin}
+import burst.protocol.{FlareId, Origin, PackId}
 import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
 import org.slf4j.Logger
 
@@ -147,11 +147,11 @@ private[scheduler] object FlareStoring:
     /** The records that were to be confirmed as durable, the packs that may send more outputs, and how many
       * reports of each pack are stored.
       */
-    case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int], told: Map[(Int, Int), Long])
+    case Stored(confirms: Vector[(Int, FlareState)], packs: Set[PackId], told: Map[(Int, PackId), Long])
     case TriedAgain
 
     /** The packs that may send more outputs, and the outputs that cannot be gathered. */
-    case Gathered(packs: Set[Int], storageFailure: Option[StorageFailure])
+    case Gathered(packs: Set[PackId], storageFailure: Option[StorageFailure])
 
     /** If `mayBeThere`, a flare that was not known to be stored may be stored nevertheless: the connection
       * may have broken after the commit. The outputs of workers that are `lost` are given up.

@@ -43,7 +43,7 @@ private[scheduler] final class FlareSubscribers:
     isAccepted = true
     if !atEnd then answerAccepted(flare)
 
-  /** Another scheduler has left the flare, which is stored. */
+  /** The flare was stored by an earlier scheduler. */
   def areLeftOne(): Unit = isAccepted = true
 
   /** Refuses the submission, unless the flare was already accepted: then its end is sent. */

@@ -12,7 +12,7 @@ import burst.controller.flare.{
   WorkerState
 }
 import burst.controller.store.FlareStore
-import burst.protocol.{FlareId, LogStream}
+import burst.protocol.{FlareId, LogStream, PackId}
 import scala.concurrent.ExecutionContext
 import scala.util.Try
 
@@ -28,8 +28,8 @@ final case class WriteBatch(
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
-    waiting: Set[Int] = Set.empty,
-    told: Map[(Int, Int), Long] = Map.empty
+    waiting: Set[PackId] = Set.empty,
+    told: Map[(Int, PackId), Long] = Map.empty
 ):
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
@@ -42,8 +42,8 @@ final case class WriteBatch(
 enum Written:
   case Done(
       confirms: Vector[(Int, FlareState)],
-      waiting: Set[Int],
-      told: Map[(Int, Int), Long],
+      waiting: Set[PackId],
+      told: Map[(Int, PackId), Long],
       logFull: Boolean
   )
   case Failed(operation: String, cause: Throwable, batch: WriteBatch)
@@ -134,16 +134,16 @@ final class FlareWriter(
   /** Makes a pack wait until its outputs so far are gathered, or stored: before that they may have to be sent
     * again, if another scheduler takes over.
     */
-  def awaited(pack: Int): Unit =
+  def awaited(pack: PackId): Unit =
     if outputBytes.now <= FlareWriter.MostAhead then gathering.await(pack)
     else pending = pending.copy(waiting = pending.waiting + pack)
 
   /** All that a pack has sent in this many reports is here, or stored. */
-  def told(attempt: Int, pack: Int, reports: Long): Unit =
+  def told(attempt: Int, pack: PackId, reports: Long): Unit =
     pending = pending.copy(told = pending.told.updated((attempt, pack), reports))
 
   /** Returns the packs that still wait although nothing is written any more. */
-  def dropAwaited(): Set[Int] =
+  def dropAwaited(): Set[PackId] =
     val packs = pending.waiting ++ gathering.dropAwaited()
     pending = pending.copy(waiting = Set.empty)
     packs
@@ -236,7 +236,7 @@ final class FlareWriter(
   /** Must be called with each outcome that was sent, before anything else is done with it. Returns the packs
     * that may send more outputs.
     */
-  def finished(written: Written): Set[Int] = written match
+  def finished(written: Written): Set[PackId] = written match
     case Written.Done(_, waiting, _, full) =>
       busy = false
       inserted = true

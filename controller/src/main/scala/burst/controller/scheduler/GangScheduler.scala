@@ -16,6 +16,7 @@ import burst.protocol.{
   InvokerStatus,
   NothingMore,
   Operation,
+  PackId,
   Timestamp
 }
 import org.apache.pekko.Done
@@ -129,7 +130,7 @@ object GangScheduler:
   final case class Stop(replyTo: ActorRef[Done]) extends Command
 
   /** Packs now need only these slots; none if they have ended. */
-  private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(Int, Int)])
+  private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(PackId, Int)])
       extends Command
 
   /** A call has not ended well in a container that it shared. */

@@ -37,7 +37,7 @@ private[scheduler] final class GroupTurns(
       flares.tell(group, FlareActor.Occupied(true))
       placed(group)
 
-  /** The packs of a group wait for flares, or an adopted flare has them. */
+  /** The group's packs are ready: they wait for flares, or run an adopted one. */
   def opened(group: FlareId, attempt: Int): Unit =
     if queues.attempt(group).contains(attempt) then
       flares.tell(group, FlareActor.Occupied(current(group).isDefined))
@@ -50,7 +50,7 @@ private[scheduler] final class GroupTurns(
     queues = queues.opened(group.flare, group.attempt).join(group.flare, flare)
     flares.tell(group.flare, FlareActor.Occupied(true))
 
-  /** A flare whose packs were never requested is at another attempt, and it is still its turn. */
+  /** Places the next attempt of a flare whose packs were never requested; it keeps its turn. */
   def again(flare: FlareId, attempt: Int): Unit =
     val group = queues.groupOf(flare).filter(current(_).contains(flare))
     flares.tell(flare, group.flatMap(placed(_, attempt)).getOrElse(FlareActor.GroupEnded))

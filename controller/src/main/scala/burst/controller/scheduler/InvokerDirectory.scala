@@ -12,7 +12,7 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   import InvokerDirectory.Entry
 
   private var invokers = Map.empty[InvokerId, Entry]
-  private var orphans = Map.empty[InvokerId, Vector[(FlareId, Int)]]
+  private var orphans = Map.empty[InvokerId, Vector[(FlareId, PackId)]]
   private var cleanUps = Vector.empty[GangScheduler.CleanUp]
 
   def statuses: Vector[InvokerStatus] = invokers.valuesIterator.map(_.status).toVector.sortBy(_.id)
@@ -49,7 +49,7 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
       invokers = invokers.updated(id, entry.copy(wanted = Some(packs)))
       entry.invoker ! InvokerRequest(WantRoom(packs), nobody)
 
-  def down(id: InvokerId, lost: Vector[(FlareId, Int)]): Unit =
+  def down(id: InvokerId, lost: Vector[(FlareId, PackId)]): Unit =
     invokers = invokers.updatedWith(id)(_.map(_.copy(up = false)))
     abortOnReturn(id, lost)
 
@@ -58,14 +58,14 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
     orphans = orphans.removed(id)
 
   /** Has these packs aborted if the invoker comes back. */
-  def abortOnReturn(id: InvokerId, packs: Vector[(FlareId, Int)]): Unit =
+  def abortOnReturn(id: InvokerId, packs: Vector[(FlareId, PackId)]): Unit =
     if packs.nonEmpty then orphans = orphans.updated(id, orphans.getOrElse(id, Vector.empty) ++ packs)
 
-  def abort(id: InvokerId, flare: FlareId, pack: Int, failure: Failure): Unit =
+  def abort(id: InvokerId, flare: FlareId, pack: PackId, failure: Failure): Unit =
     invokers.get(id).foreach(entry => abort(entry.invoker, flare, pack, failure))
 
   /** Tells the invoker that this pack no longer matters to anyone. */
-  def over(id: InvokerId, attempt: AttemptId, pack: Int): Unit =
+  def over(id: InvokerId, attempt: AttemptId, pack: PackId): Unit =
     invokers.get(id).foreach: entry =>
       val over = PackStored(attempt.flare, attempt = attempt.attempt, pack = pack, reports = 0, over = true)
       entry.invoker ! InvokerRequest(over, nobody)
@@ -73,7 +73,7 @@ private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[In
   private def abort(
       invoker: ActorRef[InvokerRequest],
       flare: FlareId,
-      pack: Int,
+      pack: PackId,
       failure: Failure
   ): Unit = invoker ! InvokerRequest(AbortPack(flare, pack, failure), nobody)
 

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.OutputPiece
 import burst.controller.store.StoreProblem
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, PackId}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.{Failure, Success, Try}
 
@@ -25,7 +25,7 @@ private[scheduler] final class OutputGathering(
   def add(more: Vector[OutputPiece]): Unit = next = next.copy(pieces = next.pieces ++ more)
 
   /** Makes a pack wait until its outputs so far are in the spool. */
-  def await(pack: Int): Unit = next = next.copy(packs = next.packs + pack)
+  def await(pack: PackId): Unit = next = next.copy(packs = next.packs + pack)
 
   /** Why the last batch is not in the spool, until it is. */
   def storageFailure: Option[StorageFailure] = problem
@@ -52,7 +52,7 @@ private[scheduler] final class OutputGathering(
     end.onComplete(tell)(using ExecutionContext.parasitic)
 
   /** Must be called with each outcome that was sent. Returns the packs whose outputs are in the spool. */
-  def finished(outcome: Try[Unit]): Set[Int] =
+  def finished(outcome: Try[Unit]): Set[PackId] =
     val batch = underWay.fold(Batch())(_.batch)
     underWay = None
     outcome match
@@ -79,7 +79,7 @@ private[scheduler] final class OutputGathering(
       underWay.map(now => UnderWay(Batch(), now.end.recover(_ => ())(using ExecutionContext.parasitic)))
 
   /** Returns the packs that were waiting, none of which does any more. */
-  def dropAwaited(): Set[Int] =
+  def dropAwaited(): Set[PackId] =
     val packs = next.packs ++ underWay.fold(Set.empty)(_.batch.packs)
     next = next.copy(packs = Set.empty)
     underWay = underWay.map(now => now.copy(batch = now.batch.copy(packs = Set.empty)))
@@ -87,7 +87,7 @@ private[scheduler] final class OutputGathering(
 
 private object OutputGathering:
   /** Pieces at their offsets, which may be written twice, and the packs that wait for them. */
-  final case class Batch(pieces: Vector[OutputPiece] = Vector.empty, packs: Set[Int] = Set.empty):
+  final case class Batch(pieces: Vector[OutputPiece] = Vector.empty, packs: Set[PackId] = Set.empty):
     def isEmpty: Boolean = pieces.isEmpty && packs.isEmpty
     def workers: Set[Int] = pieces.iterator.map(_.worker).toSet
     def of(some: Int => Boolean): Batch = copy(pieces = pieces.filter(piece => some(piece.worker)))

@@ -67,7 +67,7 @@ final case class Quarantine private (
   def suspicion(invoker: InvokerId): Option[Suspicion[MonotonicTime]] =
     records.get(invoker).flatMap(_.suspicion)
 
-  /** A flare was given slots on these machines: it is the trial of those that are on trial. */
+  /** A flare was given slots on these machines: it is the test of those that are on trial. */
   def placed(attempt: AttemptId, invokers: Iterable[InvokerId], now: MonotonicTime): Quarantine =
     invokers.filter(trust(_, now) == Trust.OnTrial).foldLeft(this) { (so, invoker) =>
       so.changed(invoker)(_.copy(trial = Some(attempt)))

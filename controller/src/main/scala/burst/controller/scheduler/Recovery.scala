@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.Output
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerResult, WorkerState}
 import burst.controller.store.{DrainedInvokers, FlareChange, FlareStore}
-import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId, Operation, Timestamp}
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId, Operation, PackId, Timestamp}
 
 /** What a starting controller found in the store. `queued` flares must be queued again, with the slot limits
   * of their namespaces; `adopted` ones may still run, and have the results that are stored, groups before the
@@ -16,7 +16,7 @@ final case class Recovered(
     queued: Vector[Flare],
     limits: Map[String, Int],
     left: Vector[(FlareId, BackendConfig)],
-    orphans: Map[InvokerId, Vector[(FlareId, Int)]],
+    orphans: Map[InvokerId, Vector[(FlareId, PackId)]],
     revoked: Set[String],
     adopted: Vector[Flare] = Vector.empty,
     turns: Vector[Flare] = Vector.empty,

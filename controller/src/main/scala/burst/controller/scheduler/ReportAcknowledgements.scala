@@ -1,5 +1,7 @@
 package burst.controller.scheduler
 
+import burst.protocol.PackId
+
 /** Tells the invokers of a flare which of its packs' reports they need not keep any more for another
   * scheduler: those that are stored, and all once an attempt is over. If there can be no other scheduler they
   * keep none (`areKept`). Belongs to the flare's actor.
@@ -9,10 +11,10 @@ private[scheduler] final class ReportAcknowledgements(packs: PackCommands, areKe
   private var past = Vector.empty[() => Unit]
 
   /** The packs that have ended, and whose flare has. */
-  private var over = Set.empty[Int]
+  private var over = Set.empty[PackId]
 
   /** The given numbers of reports of an attempt's packs are stored, with all that precedes them. */
-  def stored(life: FlareLifecycle, told: Map[(Int, Int), Long]): Unit = if areKept then
+  def stored(life: FlareLifecycle, told: Map[(Int, PackId), Long]): Unit = if areKept then
     past.foreach(_())
     past = Vector.empty
     if life.stage != FlareLifecycle.Stage.Ended then

@@ -8,6 +8,7 @@ import burst.protocol.{
   FlareId,
   InvokerId,
   InvokerStatus,
+  PackId,
   SharedContainer,
   WantedPacks,
   WarmPack
@@ -191,8 +192,8 @@ private[scheduler] final class SchedulerState(
     roundDue = false
     round()
 
-  /** A flare holds the slots that another scheduler gave it; of calls that share a container the first one
-    * does.
+  /** Records the slots that another scheduler gave the flare; of calls that share a container only the first
+    * holds them.
     */
   def adopt(flare: Flare): Unit =
     val attempt = AttemptId(flare.id, flare.attempt)
@@ -214,7 +215,7 @@ private[scheduler] final class SchedulerState(
   def holdersOn(id: InvokerId): Set[AttemptId] = cluster.packsOn(id).map(_._1).toSet
 
   /** Packs now need only these slots. */
-  def shrink(attempt: AttemptId, left: Vector[(Int, Int)]): Unit =
+  def shrink(attempt: AttemptId, left: Vector[(PackId, Int)]): Unit =
     val held = holding(attempt)
     if left.forall(_._2 == 0) then leaveShared(attempt)
     cluster = cluster.shrink(attempt, left)
@@ -292,7 +293,7 @@ private[scheduler] final class SchedulerState(
   def isDrained(id: InvokerId): Boolean = drained(id)
 
   /** The machine offers nothing any more; returns the packs that were on it. */
-  def down(id: InvokerId): Vector[(AttemptId, Int)] =
+  def down(id: InvokerId): Vector[(AttemptId, PackId)] =
     val lost = cluster.packsOn(id)
     cluster = cluster.down(id)
     shared = shared.lost(id)

@@ -23,20 +23,32 @@ final class Secrets(key: Option[SecretsKey]):
       environment: SealedEnvironment
   ): Either[UnopenedSecret, Environment] =
     val opened = environment.secrets.map: secret =>
-      key.flatMap(_.open(definition, secret)).map(secret.name -> _).toRight(UnopenedSecret(
-        secret.name,
-        why(secret)
-      ))
+      key.flatMap(_.open(definition, secret)).map(secret.name -> _).toRight(unopened(secret))
     opened.collectFirst { case Left(problem) => problem }.toLeft:
       Environment(environment.variables ++ opened.flatMap(_.toOption))
 
-  private def why(secret: SealedSecret): String = key match
-    case None => "the controller has no key for secrets; its operator finds in its log what to do"
+  private def unopened(secret: SealedSecret): UnopenedSecret = key match
+    case None => UnopenedSecret.NoKey(secret.name)
     case Some(own) if own.id != secret.keyId =>
-      s"it was sealed by another key (${secret.keyId}) than the controller's (${own.id}); have the operator give " +
-        "all controllers the same key, or deploy it again"
-    case Some(_) => "what is stored of it has been changed; deploy it again"
+      UnopenedSecret.OtherKey(secret.name, sealedBy = secret.keyId, own = own.id)
+    case Some(_) => UnopenedSecret.Changed(secret.name)
 
-/** A secret that cannot be opened. */
-final case class UnopenedSecret(name: String, why: String):
-  def message: String = s"the secret $name cannot be opened: $why"
+/** A secret that cannot be opened, and why. */
+enum UnopenedSecret:
+  def name: String
+
+  /** The controller has no key for secrets. */
+  case NoKey(name: String)
+  case OtherKey(name: String, sealedBy: String, own: String)
+
+  /** What is stored is not what was sealed. */
+  case Changed(name: String)
+
+  def message: String =
+    val why = this match
+      case NoKey(_) => "the controller has no key for secrets; its operator finds in its log what to do"
+      case OtherKey(_, sealedBy, own) =>
+        s"it was sealed by another key ($sealedBy) than the controller's ($own); have the operator give " +
+          "all controllers the same key, or deploy it again"
+      case Changed(_) => "what is stored of it has been changed; deploy it again"
+    s"the secret $name cannot be opened: $why"

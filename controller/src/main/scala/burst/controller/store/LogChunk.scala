@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.flare.LogText
-import burst.protocol.{LogStream, Timestamp}
+import burst.protocol.{LogStream, PackId, Timestamp}
 import io.circe.syntax.*
 import java.io.ByteArrayOutputStream
 import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
@@ -37,7 +37,10 @@ private[controller] object LogChunk:
             if next > bytes.length then throw Stored.Damaged("a log")
             val content = String(bytes, end + 1, length.toInt, UTF_8)
             val whose = Option.when(worker != "-")(worker.toInt)
-            (LogText(whose, pack.toInt, Streams(stream), Timestamp.ofMicros(at.toLong), content), next)
+            (
+              LogText(whose, PackId(pack.toInt), Streams(stream), Timestamp.ofMicros(at.toLong), content),
+              next
+            )
           case _ => throw Stored.Damaged("a log")
 
   /** Splits texts into groups, each of which becomes a chunk. */

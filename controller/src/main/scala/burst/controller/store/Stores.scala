@@ -48,7 +48,8 @@ trait DefinitionStore:
   ): Either[DeployRefusal, DefinitionChange]
 
   /** Creates a definition, or replaces its present version, with what `next` returns for the stored one;
-    * otherwise as [[put]], which is built on this. Without a copy the package must be the present one's.
+    * otherwise as [[put]], which is built on this. Without `copy`, the package must be that of the present
+    * version.
     */
   def edit(namespace: String, name: String, copy: Option[PackageCopy], limits: NamespaceLimits)(
       next: Option[Definition] => Either[DeployRefusal, Definition]

@@ -117,13 +117,13 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     val accepted = AdmissionControl.accept(Samples.request(2), Timestamp.ofMicros(7))
     val worker = WorkerRecord(
       0,
-      Some(0),
+      Some(PackId(0)),
       WorkerState.Succeeded,
       Some(Timestamp.ofMicros(1)),
       Some(Timestamp.ofMicros(2)),
       None
     )
-    val pack = PackRecord(0, InvokerId("i"), Vector(0, 1), Some(PackStart.Warm))
+    val pack = PackRecord(PackId(0), InvokerId("i"), Vector(0, 1), Some(PackStart.Warm))
     val failure = Failure(FailureKind.Panic, "boom", worker = Some(1))
     val flare = accepted.copy(workers = Vector(worker), packs = Vector(pack), error = Some(failure))
     val results = Vector(

@@ -1,7 +1,7 @@
 package burst.controller.flare
 
 import burst.controller.store.Samples
-import burst.protocol.Timestamp
+import burst.protocol.{PackId, Timestamp}
 
 /** Times are in microseconds. */
 class TimelineSuite extends munit.FunSuite:
@@ -15,7 +15,7 @@ class TimelineSuite extends munit.FunSuite:
   private def worker(started: Option[Long], ended: Option[Long]): WorkerRecord =
     WorkerRecord(
       0,
-      Some(0),
+      Some(PackId(0)),
       WorkerState.Running,
       started.map(Timestamp.ofMicros),
       ended.map(Timestamp.ofMicros),

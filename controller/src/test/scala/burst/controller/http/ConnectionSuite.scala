@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.store.{addLogs, insert}
 import burst.controller.flare.{FlareState, LogText}
 import burst.controller.store.Samples
-import burst.protocol.{LogStream, Timestamp}
+import burst.protocol.{LogStream, PackId, Timestamp}
 import java.io.EOFException
 import java.net.http.HttpResponse.BodyHandlers
 import java.net.http.{HttpClient, HttpRequest}
@@ -131,7 +131,13 @@ class IdleSuite extends ConnectionSuite:
     val flare = Samples.flare(state = FlareState.Running)
     storage.flares.insert(flare)
     val text =
-      LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1), Vector.fill(100)("x" * 200).mkString("\n"))
+      LogText(
+        Some(0),
+        PackId(0),
+        LogStream.Stdout,
+        Timestamp.ofMicros(1),
+        Vector.fill(100)("x" * 200).mkString("\n")
+      )
     storage.flares.addLogs(flare.id, Vector.fill(300)(text))
     raw: c =>
       c.send(get(s"$flares/${flare.id.value}/logs") + head("POST", s"$bursts/x", "Content-Length: 2"))

@@ -151,11 +151,11 @@ object FakeFlareService:
     ended = Some(Timestamp.ofMicros(1100)),
     error = error,
     packs = Vector(
-      PackRecord(0, InvokerId("invoker0"), flare.workers.map(_.worker), Some(PackStart.Cold))
+      PackRecord(PackId(0), InvokerId("invoker0"), flare.workers.map(_.worker), Some(PackStart.Cold))
     ),
     workers = flare.workers.map(
       _.copy(
-        pack = Some(0),
+        pack = Some(PackId(0)),
         state = if error.isEmpty then WorkerState.Succeeded else WorkerState.Failed,
         started = Some(Timestamp.ofMicros(1030)),
         ended = Some(Timestamp.ofMicros(1090)),

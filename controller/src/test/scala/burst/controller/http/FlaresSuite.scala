@@ -6,7 +6,7 @@ import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.{CancelOutcome, QueueEstimate, WaitsFor}
 import burst.controller.store.Samples
-import burst.protocol.{FlareId, JsonText, LogStream, Timestamp}
+import burst.protocol.{FlareId, JsonText, LogStream, PackId, Timestamp}
 import io.circe.parser.parse
 
 class FlaresSuite extends HttpSuite:
@@ -115,9 +115,9 @@ class FlaresSuite extends HttpSuite:
     storage.flares.addLogs(
       f.id,
       Vector(
-        LogText(Some(1), 0, LogStream.Stdout, Timestamp.ofMicros(7), "one\n\n\u001b\"1"),
-        LogText(None, 0, LogStream.Stderr, Timestamp.ofMicros(8), "pack"),
-        LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(9), "zero")
+        LogText(Some(1), PackId(0), LogStream.Stdout, Timestamp.ofMicros(7), "one\n\n\u001b\"1"),
+        LogText(None, PackId(0), LogStream.Stderr, Timestamp.ofMicros(8), "pack"),
+        LogText(Some(0), PackId(0), LogStream.Stdout, Timestamp.ofMicros(9), "zero")
       )
     )
     def lines(query: String) =
@@ -137,7 +137,7 @@ class FlaresSuite extends HttpSuite:
     assertEquals(lines(s"?from=$next"), Vector.empty)
     storage.flares.addLogs(
       f.id,
-      Vector(LogText(Some(1), 0, LogStream.Stdout, Timestamp.ofMicros(10), "later"))
+      Vector(LogText(Some(1), PackId(0), LogStream.Stdout, Timestamp.ofMicros(10), "later"))
     )
     assertEquals(lines(s"?from=$next"), Vector("later"))
     assertEquals(lines(s"?from=$next&worker=0"), Vector.empty)
@@ -145,13 +145,13 @@ class FlaresSuite extends HttpSuite:
     storage.flares.clearAttempt(f.id)
     storage.flares.addLogs(
       f.id,
-      Vector(LogText(Some(1), 0, LogStream.Stdout, Timestamp.ofMicros(11), "again"))
+      Vector(LogText(Some(1), PackId(0), LogStream.Stdout, Timestamp.ofMicros(11), "again"))
     )
     assertEquals(lines(s"?from=$next"), Vector("again"))
     refused(send("GET", s"$flares/${f.id.value}/logs?from=x"), 400, "'from'")
     storage.flares.addLogs(
       f.id,
-      Vector(LogText(None, 0, LogStream.Stdout, Timestamp.ofMicros(9), "x" * (11 << 20)))
+      Vector(LogText(None, PackId(0), LogStream.Stdout, Timestamp.ofMicros(9), "x" * (11 << 20)))
     )
     assertEquals(
       send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Boolean]("truncated"),

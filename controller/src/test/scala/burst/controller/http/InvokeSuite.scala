@@ -14,6 +14,7 @@ import burst.protocol.{
   InvokerId,
   JsonText,
   LogStream,
+  PackId,
   PackStart,
   Timestamp
 }
@@ -313,8 +314,8 @@ class InvokeSuite extends HttpSuite:
     storage.flares.addLogs(
       flare,
       Vector(
-        LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1_700_000_000_123_456L), "one\ntwo"),
-        LogText(Some(0), 0, LogStream.Stderr, Timestamp.ofMicros(1_700_000_000_000_000L), "bad")
+        LogText(Some(0), PackId(0), LogStream.Stdout, Timestamp.ofMicros(1_700_000_000_123_456L), "one\ntwo"),
+        LogText(Some(0), PackId(0), LogStream.Stderr, Timestamp.ofMicros(1_700_000_000_000_000L), "bad")
       )
     )
     val lines = Vector(
@@ -382,9 +383,9 @@ class InvokeSuite extends HttpSuite:
       service.requests.keys.foreach: flare =>
         storage.flares.find(flare).foreach: queued =>
           val whole = ended(FlareState.Succeeded)(queued)
-          val workers = whole.workers.map(w => w.copy(pack = Some(w.worker.min(1))))
+          val workers = whole.workers.map(w => w.copy(pack = Some(PackId(w.worker.min(1)))))
           val packs = Vector(0 -> Vector(0), 1 -> Vector(1, 2)).map: (pack, its) =>
-            PackRecord(pack, InvokerId("invoker0"), its, Some(PackStart.Warm))
+            PackRecord(PackId(pack), InvokerId("invoker0"), its, Some(PackStart.Warm))
           storage.flares.addResults(
             flare,
             Vector(
@@ -458,7 +459,7 @@ class InvokeSuite extends HttpSuite:
     service.meanwhile = () =>
       service.requests.keys.foreach: flare =>
         storage.flares.find(flare).foreach: queued =>
-          val pack = PackRecord(0, InvokerId("invoker0"), Vector(0), Some(PackStart.Warm))
+          val pack = PackRecord(PackId(0), InvokerId("invoker0"), Vector(0), Some(PackStart.Warm))
           storage.flares.update(ended(FlareState.Succeeded)(queued).copy(packs = Vector(pack)))
       rename("flare", "flare_away")
       back = after(200.millis)(Future(restored().orElse(restored()).orElse(restored()).get))

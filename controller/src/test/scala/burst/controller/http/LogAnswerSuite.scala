@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.flare.LogText
 import burst.controller.store.{LogExtent, LogPart, LogReader, Transfers}
-import burst.protocol.{FlareId, LogStream, Timestamp}
+import burst.protocol.{FlareId, LogStream, PackId, Timestamp}
 import io.circe.parser.parse
 import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.typed.ActorSystem
@@ -30,7 +30,7 @@ class LogAnswerSuite extends munit.FunSuite:
     def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] =
       read.incrementAndGet()
       val texts = Vector.tabulate(2)(worker =>
-        LogText(Some(worker), 0, LogStream.Stdout, Timestamp.ofMicros(from), "x\n" * 499)
+        LogText(Some(worker), PackId(0), LogStream.Stdout, Timestamp.ofMicros(from), "x\n" * 499)
       )
       Option.when(from < there)(LogPart(texts, from + 1))
 

@@ -5,7 +5,7 @@ import burst.controller.flare.{FlareState, LogText}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.OwnLimits
 import burst.controller.store.Samples
-import burst.protocol.{LogStream, Timestamp}
+import burst.protocol.{LogStream, PackId, Timestamp}
 
 /** How much of the API one namespace, or one client that guesses credentials, may use. */
 class ShareSuite extends ConnectionSuite:
@@ -84,7 +84,13 @@ class ShareSuite extends ConnectionSuite:
   test("a streamed response counts until it ends or its client has left"):
     val auth = namespace("streaming", OwnLimits(concurrentRequests = Some(1)))
     val text =
-      LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(1), Vector.fill(100)("x" * 200).mkString("\n"))
+      LogText(
+        Some(0),
+        PackId(0),
+        LogStream.Stdout,
+        Timestamp.ofMicros(1),
+        Vector.fill(100)("x" * 200).mkString("\n")
+      )
     val flare = Samples.flare(namespace = "streaming", state = FlareState.Running)
     storage.flares.insert(flare)
     storage.flares.addLogs(flare.id, Vector.fill(300)(text))

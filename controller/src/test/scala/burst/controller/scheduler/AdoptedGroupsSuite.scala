@@ -17,7 +17,7 @@ class AdoptedGroupsSuite extends AdoptionFixture:
       case _ => placed(state, group.packs.map(_.invoker.value)*)
     flare.copy(request = flare.request.copy(group = Some(GroupRole.Member(group.id))), created = created)
 
-  private def held(flare: Flare, pack: Int = 0) = PackKey(flare.id, flare.attempt, pack)
+  private def held(flare: Flare, pack: Int = 0) = PackKey(flare.id, flare.attempt, PackId(pack))
 
   private def told(invoker: ScriptedInvoker): Iterator[InvokerCommand] =
     Iterator.continually(invoker.hears()).flatten

@@ -21,8 +21,8 @@ abstract class AdoptionFixture extends SchedulerFixture:
       started = Option.when(state == FlareState.Running)(Timestamp.ofMicros(950_000)),
       granularity = Some(2),
       packs = invokers.toVector.zipWithIndex.map: (name, pack) =>
-        PackRecord(pack, InvokerId(name), Vector(2 * pack, 2 * pack + 1), None),
-      workers = fresh.workers.map(worker => worker.copy(pack = Some(worker.worker / 2)))
+        PackRecord(PackId(pack), InvokerId(name), Vector(2 * pack, 2 * pack + 1), None),
+      workers = fresh.workers.map(worker => worker.copy(pack = Some(PackId(worker.worker / 2))))
     )
 
   protected def successor(flares: Flare*): World =
@@ -42,7 +42,7 @@ abstract class AdoptionFixture extends SchedulerFixture:
   protected final class KeptPack(
       invoker: ScriptedInvoker,
       flare: Flare,
-      pack: Int,
+      pack: PackId,
       replyTo: ActorRef[InvokerReport]
   ):
     def tell(events: PackEvent*): Unit =

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.WorkerState
 import burst.controller.placement.Plan
-import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackReport, Timestamp}
+import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackId, PackReport, Timestamp}
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 
@@ -16,7 +16,7 @@ class AttemptProgressSuite extends FunSuite:
       events: Vector[PackEvent],
       cause: Option[Cause] = None
   ): Absorbed =
-    progress.absorb(PackReport(FlareId.random(), 1, 0, invoker, None, events), cause)
+    progress.absorb(PackReport(FlareId.random(), 1, PackId(0), invoker, None, events), cause)
 
   test("a worker's phases are kept up to their limit across all reports"):
     val many = Vector.fill(AttemptProgress.Marks - 1)(PackEvent.Phase(0, "x", Timestamp.ofMicros(1)))
@@ -52,4 +52,4 @@ class AttemptProgressSuite extends FunSuite:
     val told = absorb(begun, events)
     assertEquals(told.failures.map(_.kind), Vector(FailureKind.Error))
     assert(told.failures.head.message.contains("more than 1000 bytes together"), told.failures)
-    assertEquals((told.progress.errors, told.ended), (Map.empty[Int, Failure], Vector(0)))
+    assertEquals((told.progress.errors, told.ended), (Map.empty[PackId, Failure], Vector(PackId(0))))

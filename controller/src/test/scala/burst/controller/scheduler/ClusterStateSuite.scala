@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.placement.{ClusterView, DefaultGranularity, Homogeneous, Machine, PackCosts, Plan}
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{FlareId, InvokerId, PackId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
 import org.scalacheck.{Gen, Prop}
@@ -27,20 +27,24 @@ class ClusterStateSuite extends ScalaCheckSuite:
 
   test("slots come back only once"):
     val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
-    val once = taken.release(attempts(0), Vector(0))
+    val once = taken.release(attempts(0), Vector(PackId(0)))
     assertEquals(free(once), Map("a" -> 8, "b" -> 2))
-    assertEquals(once.release(attempts(0), Vector(0, 0, 7, -1)), once)
+    assertEquals(once.release(attempts(0), Vector(0, 0, 7, -1).map(PackId(_))), once)
     val all = once.releaseAll(attempts(0))
     assertEquals(free(all), Map("a" -> 8, "b" -> 4))
     assertEquals(all.used("n"), 0)
-    assertEquals(all.release(attempts(0), Vector(1)), all)
+    assertEquals(all.release(attempts(0), Vector(PackId(1))), all)
 
   test("a pack gives back the slots of its ended workers, and the rest at its end"):
     val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
-    val some = taken.shrink(attempts(0), Vector(0 -> 3))
+    val some = taken.shrink(attempts(0), Vector(PackId(0) -> 3))
     assertEquals((free(some), some.used("n")), (Map("a" -> 5, "b" -> 2), 5))
-    assertEquals(some.shrink(attempts(0), Vector(0 -> 3, 0 -> 6, 9 -> 0)), some, "repeated or late reports")
-    val none = some.shrink(attempts(0), Vector(0 -> 0, 1 -> -1))
+    assertEquals(
+      some.shrink(attempts(0), Vector(PackId(0) -> 3, PackId(0) -> 6, PackId(9) -> 0)),
+      some,
+      "repeated or late reports"
+    )
+    val none = some.shrink(attempts(0), Vector(PackId(0) -> 0, PackId(1) -> -1))
     assertEquals((free(none), none.holds(attempts(0))), (Map("a" -> 8, "b" -> 4), false))
 
   test("a sharer holds nothing until its container's slot passes to it"):
@@ -74,19 +78,21 @@ class ClusterStateSuite extends ScalaCheckSuite:
 
   private enum Move:
     case Reserve(attempt: AttemptId, size: Int, g: Int)
-    case Release(attempt: AttemptId, packs: List[Int])
-    case Shrink(attempt: AttemptId, pack: Int, left: Int)
+    case Release(attempt: AttemptId, packs: List[PackId])
+    case Shrink(attempt: AttemptId, pack: PackId, left: Int)
     case Down(id: InvokerId)
     case Up(id: InvokerId)
+
+  private val packs: Gen[PackId] = Gen.choose(-1, 5).map(PackId(_))
 
   private val moves: Gen[List[Move]] = Gen.listOf(
     Gen.oneOf(
       Gen.oneOf(attempts).flatMap(o =>
         Gen.choose(1, 14).flatMap(n => Gen.choose(1, 4).map(Move.Reserve(o, n, _)))
       ),
-      Gen.oneOf(attempts).flatMap(o => Gen.listOf(Gen.choose(-1, 5)).map(Move.Release(o, _))),
+      Gen.oneOf(attempts).flatMap(o => Gen.listOf(packs).map(Move.Release(o, _))),
       Gen.oneOf(attempts).flatMap(o =>
-        Gen.choose(-1, 5).flatMap(p => Gen.choose(-1, 5).map(Move.Shrink(o, p, _)))
+        packs.flatMap(p => Gen.choose(-1, 5).map(Move.Shrink(o, p, _)))
       ),
       Gen.oneOf(a, b).map(Move.Down(_)),
       Gen.oneOf(a, b).map(Move.Up(_))

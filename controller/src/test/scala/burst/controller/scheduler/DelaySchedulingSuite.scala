@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.placement.{PlacementPolicy, Plan}
 import burst.node.MonotonicTime
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{FlareId, InvokerId, PackId}
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 
 class DelaySchedulingSuite extends munit.FunSuite:
@@ -51,7 +51,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
     val outcome = run(busy(wait), Duration.Zero, DelayScheduling(wait), two, one)
     assertEquals(outcome.placed.map(_.flare), Vector(one))
     assertEquals(outcome.delays.since, Map(two.id -> start))
-    val left = outcome.cluster.release(outcome.cluster.packsOn(b).head(0), Vector(0))
+    val left = outcome.cluster.release(outcome.cluster.packsOn(b).head(0), Vector(PackId(0)))
     val after = round.run(
       left,
       outcome.queue,

@@ -45,7 +45,10 @@ final class LifecycleDriver(
 
   def reportOf(attempt: Int, pack: Int, events: PackEvent*): LifecycleDriver =
     val invoker = InvokerId(packs(pack)._1)
-    happen(FlareEvent.Reported(PackReport(flare.id, attempt, pack, invoker, None, events.toVector), at))
+    happen(FlareEvent.Reported(
+      PackReport(flare.id, attempt, PackId(pack), invoker, None, events.toVector),
+      at
+    ))
 
   def expire(timer: FlareTimer): LifecycleDriver = happen(FlareEvent.Expired(timer, attempt, at))
   def lose(invoker: String): LifecycleDriver =
@@ -160,7 +163,14 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(
       driver.aborts,
       Vector(
-        Failure(FailureKind.Panic, "out of bounds", Some(1), Some(0), Some(InvokerId("a")), Some("work"))
+        Failure(
+          FailureKind.Panic,
+          "out of bounds",
+          Some(1),
+          Some(PackId(0)),
+          Some(InvokerId("a")),
+          Some("work")
+        )
       )
     )
     driver
@@ -197,7 +207,7 @@ class FlareLifecycleSuite extends FunSuite:
     val silent = LifecycleDriver().run().report(0, ok(0), ended())
     assertEquals(
       silent.aborts.map(f => (f.kind, f.worker, f.pack)),
-      Vector((FailureKind.PackLost, Some(1), Some(0)))
+      Vector((FailureKind.PackLost, Some(1), Some(PackId(0))))
     )
     val unready = LifecycleDriver().start().report(1, ended())
     assertEquals(
@@ -214,7 +224,7 @@ class FlareLifecycleSuite extends FunSuite:
   test("packs of a lost invoker have ended, and their workers' errors name the loss"):
     val driver = LifecycleDriver().run().lose("b")
     assertEquals(driver.released, Vector((1, 1)))
-    assertEquals(driver.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))
+    assertEquals(driver.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(PackId(0))))
     driver.report(0, ended()).stored(FlareState.Failed)
     assertEquals(
       driver.results.map(r => (r.worker, r.error.map(_.kind))).sortBy(_._1),
@@ -256,7 +266,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.aborts.map(f => (f.kind, f.worker)), Vector((FailureKind.Timeout, None)))
     driver.report(0, overdue(1, "work"), ended()).report(1, ended()).stored(FlareState.TimedOut)
     val error = driver.announced.head.error.get
-    assertEquals((error.kind, error.worker, error.pack), (FailureKind.Timeout, Some(1), Some(0)))
+    assertEquals((error.kind, error.worker, error.pack), (FailureKind.Timeout, Some(1), Some(PackId(0))))
     assertEquals(driver.results.count(_.error.exists(_.kind == FailureKind.Timeout)), 3)
     val early = LifecycleDriver().run()
     early.at = Timestamp.Epoch + 1.minute
@@ -283,7 +293,7 @@ class FlareLifecycleSuite extends FunSuite:
     val one = error(0 -> overdue(0, "recv"), 0 -> ok(1), 1 -> overdue(2, "barrier"), 1 -> overdue(3, "work"))
     assertEquals(
       (one.worker, one.pack, one.invoker, one.operation),
-      (Some(3), Some(1), Some(InvokerId("b")), Some("work"))
+      (Some(3), Some(PackId(1)), Some(InvokerId("b")), Some("work"))
     )
     assertEquals(
       one.message,
@@ -304,7 +314,7 @@ class FlareLifecycleSuite extends FunSuite:
     driver.report(0, overdue(0, "start"), overdue(1, "start"), ended()).report(1, ended())
     driver.stored(FlareState.TimedOut)
     val error = driver.announced.head.error.get
-    assertEquals((error.worker, error.pack, error.operation), (None, Some(1), Some("start")))
+    assertEquals((error.worker, error.pack, error.operation), (None, Some(PackId(1)), Some("start")))
 
   test("no worker is named if it is unknown which one ended the process"):
     def error(failed: PackEvent) =
@@ -312,10 +322,13 @@ class FlareLifecycleSuite extends FunSuite:
       driver.report(0, ended()).report(1, ended()).stored(FlareState.Failed)
       driver.announced.head.error.get
     val unknown = error(failedBy(2, FailureKind.OutOfMemory, None))
-    assertEquals((unknown.worker, unknown.pack, unknown.invoker), (None, Some(1), Some(InvokerId("b"))))
+    assertEquals(
+      (unknown.worker, unknown.pack, unknown.invoker),
+      (None, Some(PackId(1)), Some(InvokerId("b")))
+    )
     assertEquals(error(failedBy(2, FailureKind.OutOfMemory, Some(2))).worker, Some(2))
     val silent = LifecycleDriver().run().report(1, ended())
-    assertEquals(silent.aborts.map(f => (f.worker, f.pack)), Vector((None, Some(1))))
+    assertEquals(silent.aborts.map(f => (f.worker, f.pack)), Vector((None, Some(PackId(1)))))
 
   test("packs that are not ready in time are named"):
     val driver =
@@ -323,7 +336,7 @@ class FlareLifecycleSuite extends FunSuite:
     val error = driver.aborts.head
     assertEquals(
       (error.kind, error.pack, error.invoker),
-      (FailureKind.StartFailed, Some(1), Some(InvokerId("b")))
+      (FailureKind.StartFailed, Some(PackId(1)), Some(InvokerId("b")))
     )
 
   test("waiting in the queue is limited"):
@@ -377,7 +390,7 @@ class FlareLifecycleSuite extends FunSuite:
     val error = driver.announced.flatMap(_.error).head
     assertEquals(
       (error.kind, error.pack, error.invoker),
-      (FailureKind.PackLost, Some(1), Some(InvokerId("b")))
+      (FailureKind.PackLost, Some(PackId(1)), Some(InvokerId("b")))
     )
     assert(error.message.contains("did not report its end") && error.message.contains("worker 0"), error)
 
@@ -544,7 +557,7 @@ class FlareLifecycleSuite extends FunSuite:
       val driver = LifecycleDriver().run().report(1, ok(2), PackEvent.Output(3, "[1,"))
       driver.happen(FlareEvent.Gathered(Some(StorageFailure(StoreProblem.DiskFull, Set(3)))))
       driver.report(0, ok(0)).expire(FlareTimer.Deadline).report(0, first, ended()).report(1, ended())
-      assert(driver.effects.contains(Release(1, Vector(1))), "its slots are free")
+      assert(driver.effects.contains(Release(1, Vector(PackId(1)))), "its slots are free")
       driver.stored(driver.life.flare.state)
       (driver.announced.head.state, driver.announced.head.error.get)
     val (state, held) = error(ok(1))
@@ -577,7 +590,7 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(flare.workers.filter(_.state == WorkerState.Failed).map(_.worker), Vector(1, 3))
     assertEquals(
       flare.workers(3).error.map(f => (f.worker, f.pack, f.operation)),
-      Some((Some(3), Some(1), Some("store")))
+      Some((Some(3), Some(PackId(1)), Some("store")))
     )
     assertEquals(driver.results.filter(_.error.nonEmpty).map(_.worker), Vector(1, 3))
 
@@ -585,11 +598,11 @@ class FlareLifecycleSuite extends FunSuite:
     val driver = LifecycleDriver().run()
     val before = driver.life
     driver.happen(FlareEvent.Reported(
-      PackReport(driver.flare.id, 1, 0, InvokerId("b"), None, Vector(ended())),
+      PackReport(driver.flare.id, 1, PackId(0), InvokerId("b"), None, Vector(ended())),
       Timestamp.Epoch
     ))
     driver.happen(FlareEvent.Reported(
-      PackReport(driver.flare.id, 1, 9, InvokerId("b"), None, Vector(ended())),
+      PackReport(driver.flare.id, 1, PackId(9), InvokerId("b"), None, Vector(ended())),
       Timestamp.Epoch
     ))
     driver.report(0, ok(2), ok(99), failed(-1, FailureKind.Error))
@@ -610,7 +623,7 @@ class FlareLifecycleSuite extends FunSuite:
     val about = driver.start()
     def begins(driver: LifecycleDriver, begins: Boolean) =
       val report =
-        PackReport(driver.flare.id, 1, 0, InvokerId("a"), None, Vector.empty, begins = Some(begins))
+        PackReport(driver.flare.id, 1, PackId(0), InvokerId("a"), None, Vector.empty, begins = Some(begins))
       driver.happen(FlareEvent.Reported(report, Timestamp.ofMicros(4)))
     assertEquals(begins(about, true).happen(lost).life.stage, Stage.Closing)
     def died = ended(Some(failure(FailureKind.PackLost)))

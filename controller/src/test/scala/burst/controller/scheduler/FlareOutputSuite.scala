@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, FlareState, Output, WorkerState}
-import burst.protocol.{FailureKind, FlareId, PackEvent, Timestamp}
+import burst.protocol.{FailureKind, FlareId, PackEvent, PackId, Timestamp}
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.DurationInt
 
@@ -23,7 +23,7 @@ class FlareOutputSuite extends SchedulerFixture:
       PackEvent.Output(0, "\"" + "x" * 5000),
       PackEvent.Output(1, "[1")
     )
-    assertEquals((a.outputStored().flareId, pack.assignment.pack), (flare.id, 0))
+    assertEquals((a.outputStored().flareId, pack.assignment.pack), (flare.id, PackId(0)))
     a.report(pack, PackEvent.Output(0, "yé"), PackEvent.WorkerSucceeded(0, "z\"", Timestamp.ofMicros(1)))
     a.report(
       pack,

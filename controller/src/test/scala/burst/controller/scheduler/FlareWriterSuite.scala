@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.blob.{BlobName, BlobStoreException, FlareBlobStore}
 import burst.controller.flare.{FlareState, LogText, Output, OutputPiece, WorkerResult}
 import burst.controller.store.{logTexts, LogChunk}
-import burst.protocol.{FlareId, LogStream, Timestamp}
+import burst.protocol.{FlareId, LogStream, PackId, Timestamp}
 import java.nio.file.Files
 import munit.FunSuite
 import org.apache.pekko.util.ByteString
@@ -11,7 +11,8 @@ import scala.concurrent.ExecutionContext
 
 class FlareWriterSuite extends FunSuite:
   private val flare = AdmissionControl.accept(Samples.request(1), Timestamp.Epoch)
-  private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(n), f"line $n%3d")
+  private def line(n: Int) =
+    LogText(Some(0), PackId(0), LogStream.Stdout, Timestamp.ofMicros(n), f"line $n%3d")
 
   /** A store thread that runs on demand, and the outcomes it reported. */
   private final class Bench(
@@ -25,7 +26,7 @@ class FlareWriterSuite extends FunSuite:
     var told: Vector[Written] = Vector.empty
 
     /** The packs that may send more output. */
-    var answered: Set[Int] = Set.empty
+    var answered: Set[PackId] = Set.empty
     private val thread = ExecutionContext.fromExecutor(job => jobs :+= job)
     private val gatherer = ExecutionContext.fromExecutor(job => gatherings :+= job)
     val writer: FlareWriter =
@@ -86,7 +87,7 @@ class FlareWriterSuite extends FunSuite:
 
   test("a large part of a log is stored beside the database, and a full log takes no more"):
     val bench = Bench(logBuffer = 1 << 20)
-    val large = LogText(Some(0), 0, LogStream.Stdout, Timestamp.Epoch, "x" * 70_000)
+    val large = LogText(Some(0), PackId(0), LogStream.Stdout, Timestamp.Epoch, "x" * 70_000)
     bench.writer.confirm(flare)
     bench.writer.logs(Vector(line(1)))
     bench.writer.flush()
@@ -197,9 +198,9 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.writer.confirm(flare.copy(state = FlareState.Starting))
     bench.writer.outputs(Vector(piece(0, "begun, ")))
-    bench.writer.awaited(0)
+    bench.writer.awaited(PackId(0))
     bench.writer.flushIfAwaited()
-    assertEquals((bench.gather(), bench.answered), (1, Set(0)))
+    assertEquals((bench.gather(), bench.answered), (1, Set(PackId(0))))
     // Still only one batch at a time.
     assertEquals(bench.writing, 1)
     bench.run()
@@ -212,9 +213,9 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     bench.answered = Set.empty
     bench.writer.outputs(Vector(piece(7, "ended")))
-    bench.writer.awaited(0)
+    bench.writer.awaited(PackId(0))
     bench.writer.flushIfAwaited()
-    assertEquals((bench.gather(), bench.answered), (1, Set(0)))
+    assertEquals((bench.gather(), bench.answered), (1, Set(PackId(0))))
     assertEquals(bench.writing, 0)
     bench.store.fails = _ => false
     bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(12)), None)))
@@ -233,18 +234,18 @@ class FlareWriterSuite extends FunSuite:
       bench.answered = Set.empty
       bench.writer.outputs(Vector(OutputPiece(worker, 0, large)))
       bench.writer.results(Vector(WorkerResult(worker, Some(Output.OutOfLine(large.length)), None)))
-      bench.writer.awaited(worker)
+      bench.writer.awaited(PackId(worker))
       bench.writer.flushIfAwaited()
       bench.run()
-      assertEquals(bench.answered, if isAhead then Set(worker) else Set.empty)
+      assertEquals(bench.answered, if isAhead then Set(PackId(worker)) else Set.empty)
     bench.store.fails = _ => false
     bench.writer.flush()
     bench.run()
-    assertEquals(bench.answered, Set(2))
+    assertEquals(bench.answered, Set(PackId(2)))
     bench.writer.outputs(Vector(OutputPiece(3, 0, large)))
-    bench.writer.awaited(3)
+    bench.writer.awaited(PackId(3))
     bench.writer.flushIfAwaited()
-    assertEquals((bench.gather(), bench.answered), (1, Set(2, 3)))
+    assertEquals((bench.gather(), bench.answered), (1, Set(PackId(2), PackId(3))))
 
   test(
     "outputs that cannot be gathered are retried with the next write, and no result is stored before"
@@ -256,14 +257,14 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     val inTheWay = Files.createFile(directory.resolve(flare.id.value))
     bench.writer.outputs(Vector(piece(0, "whole")))
-    bench.writer.awaited(0)
+    bench.writer.awaited(PackId(0))
     bench.writer.flushIfAwaited()
     // Tried once more together with the write, and then not before that is retried.
     assertEquals(bench.gather(), 2)
     bench.run()
     bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(5)), None)))
     bench.writer.flushIfAwaited()
-    assertEquals((bench.gather(), bench.writing, bench.answered), (0, 0, Set.empty[Int]))
+    assertEquals((bench.gather(), bench.writing, bench.answered), (0, 0, Set.empty[PackId]))
     bench.writer.flush()
     assertEquals((bench.gather(), bench.writing), (1, 0))
     bench.run()
@@ -271,7 +272,7 @@ class FlareWriterSuite extends FunSuite:
     Files.delete(inTheWay)
     bench.writer.flush()
     bench.run()
-    assertEquals(bench.answered, Set(0))
+    assertEquals(bench.answered, Set(PackId(0)))
     bench.run()
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "whole")
 
@@ -281,7 +282,7 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     bench.writer.outputs(Vector(piece(0, "old and long")))
-    bench.writer.awaited(0)
+    bench.writer.awaited(PackId(0))
     bench.writer.flushIfAwaited()
     bench.writer.outputs(Vector(piece(12, ", and more")))
     bench.writer.clear()
@@ -290,7 +291,7 @@ class FlareWriterSuite extends FunSuite:
     // The pieces on their way arrive before the file is deleted.
     assertEquals(bench.writing, 0)
     bench.run()
-    assertEquals(bench.answered, Set.empty[Int])
+    assertEquals(bench.answered, Set.empty[PackId])
     bench.writer.outputs(Vector(piece(0, "new")))
     bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(3)), None)))
     bench.writer.flush()
@@ -402,7 +403,9 @@ class FlareWriterSuite extends FunSuite:
     val bench = Bench(logBuffer = 2 << 20)
     bench.writer.confirm(flare)
     val texts =
-      Vector.tabulate(100)(at => LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(at), "x" * 10_000))
+      Vector.tabulate(100)(at =>
+        LogText(Some(0), PackId(0), LogStream.Stdout, Timestamp.ofMicros(at), "x" * 10_000)
+      )
     bench.writer.logs(texts)
     bench.writer.flush()
     bench.run()

@@ -18,7 +18,7 @@ class GroupLifecycleSuite extends FunSuite:
   private def report(pack: Int, event: PackEvent) =
     val invoker = plan.packs(pack).invoker
     FlareEvent.Reported(
-      PackReport(group.id, 1, pack, invoker, Some(PackStart.Cold), Vector(event)),
+      PackReport(group.id, 1, PackId(pack), invoker, Some(PackStart.Cold), Vector(event)),
       Timestamp.Epoch
     )
 
@@ -56,16 +56,16 @@ class GroupLifecycleSuite extends FunSuite:
       val aborts = step.effects.collect { case Abort(packs, failure) =>
         (packs, failure.message.contains(words))
       }
-      assertEquals(aborts, Vector((Vector(0, 1), true)))
+      assertEquals(aborts, Vector((Vector(PackId(0), PackId(1)), true)))
       val ends = Seq(0, 1).map(report(_, PackEvent.PackEnded(reusable = false, None, Timestamp.ofMicros(10))))
       val ended = after((open :+ event) ++ ends*)
       assertEquals(ended.state.record.state, state)
       assert(!ended.effects.exists(_.isInstanceOf[StoreResults]), "its workers never ran")
 
   test("the first pack to end ends its group, for the same reason"):
-    val panic = Failure(FailureKind.Panic, "oh", worker = Some(3), pack = Some(1))
+    val panic = Failure(FailureKind.Panic, "oh", worker = Some(3), pack = Some(PackId(1)))
     val step =
       after(open :+ report(1, PackEvent.PackEnded(reusable = false, Some(panic), Timestamp.ofMicros(5)))*)
     assertEquals(step.state.stage, Stage.Stopping)
     assertEquals(step.state.cause.map(_.failure.kind), Some(FailureKind.Panic))
-    assertEquals(step.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))
+    assertEquals(step.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(PackId(0))))

@@ -29,7 +29,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
         pack,
         PackEvent.PackEnded(
           reusable = false,
-          Some(Failure(kind, "it is gone", pack = Some(0))),
+          Some(Failure(kind, "it is gone", pack = Some(PackId(0)))),
           Timestamp.ofMicros(4)
         )
       )
@@ -111,8 +111,8 @@ class GroupSchedulingSuite extends SchedulerFixture:
       a.hears().getOrElse(fail("not yet"))
     }
     aborted match
-      case AbortPack(id, 0, failure) =>
-        assertEquals((id, failure.kind), (group.id, FailureKind.Timeout))
+      case AbortPack(id, pack, failure) =>
+        assertEquals((id, pack, failure.kind), (group.id, PackId(0), FailureKind.Timeout))
       case other => fail(s"not aborted: $other")
     loses(FailureKind.Timeout)
     assertEquals(world.ended(end).state, FlareState.TimedOut)

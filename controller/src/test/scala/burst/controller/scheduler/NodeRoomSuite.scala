@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.placement.{NoPlacement, PlacementPolicy, Plan, Share, Taken}
-import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
+import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom, PackId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
@@ -68,10 +68,10 @@ class NodeRoomSuite extends ScalaCheckSuite:
   test("a pack keeps its memory until it ends, even when its workers have returned their slots"):
     val (after, plan) = place(up(roomOf(1000, "x" -> 8)), 3, memory = 250).get
     val held = after.holdings.keys.head
-    val partly = after.shrink(held, Vector(0 -> 1))
+    val partly = after.shrink(held, Vector(PackId(0) -> 1))
     assertEquals(partly.machines(a).held("x"), Taken(1, 750, 1))
     assertEquals(place(partly, 1, memory = 250), None)
-    assertEquals(partly.shrink(held, Vector(0 -> 0)).machines(a).lent, Map.empty[String, Taken])
+    assertEquals(partly.shrink(held, Vector(PackId(0) -> 0)).machines(a).lent, Map.empty[String, Taken])
     assertEquals(plan.packs.length, 1)
 
   test(

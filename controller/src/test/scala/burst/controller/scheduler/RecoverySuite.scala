@@ -12,8 +12,8 @@ class RecoverySuite extends SchedulerFixture:
     else
       fresh.copy(
         state = state,
-        packs = Vector(PackRecord(0, InvokerId("a"), (0 until size).toVector, None)),
-        workers = fresh.workers.map(_.copy(pack = Some(0)))
+        packs = Vector(PackRecord(PackId(0), InvokerId("a"), (0 until size).toVector, None)),
+        workers = fresh.workers.map(_.copy(pack = Some(PackId(0))))
       )
 
   private def storeOf(flares: Flare*): MemoryFlareStore =
@@ -51,7 +51,7 @@ class RecoverySuite extends SchedulerFixture:
     val world = World(storeOf(flare))
     val a = world.invoker("a", 2)
     val abort = a.aborted()
-    assertEquals((abort.flareId, abort.pack), (flare.id, 0))
+    assertEquals((abort.flareId, abort.pack), (flare.id, PackId(0)))
     val (clean, _) = a.cleaned()
     assertEquals((clean.flareId, clean.backend.kind), (flare.id, "redis-list"))
 

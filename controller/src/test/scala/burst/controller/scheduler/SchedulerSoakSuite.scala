@@ -59,7 +59,7 @@ class SchedulerSoakSuite extends FunSuite:
   /** An invoker whose packs behave at random. */
   private final class Chaos(id: InvokerId, slots: Int, random: Random):
     private final case class Open(prepare: Prepared, deaf: Boolean)
-    private var open = Map.empty[(FlareId, Int), Open]
+    private var open = Map.empty[(FlareId, PackId), Open]
 
     val behavior: Behavior[InvokerRequest] = Behaviors.receiveMessage {
       case InvokerRequest(PreparePack(a), replyTo) =>

@@ -30,7 +30,7 @@ abstract class FlareStoreContract extends StorageFixtures:
   private val hidden = Inputs.Hidden
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
   private def line(text: String, worker: Option[Int] = Some(0)) =
-    LogText(worker, 0, LogStream.Stderr, Timestamp.ofMicros(5), text)
+    LogText(worker, PackId(0), LogStream.Stderr, Timestamp.ofMicros(5), text)
 
   storage.test("an unknown flare has nothing, and adding to it has no effect"): s =>
     val id = FlareId.random()
@@ -269,7 +269,7 @@ abstract class FlareStoreContract extends StorageFixtures:
   storage.test("results distinguish an output of null from none, and a worker's last result is kept"): s =>
     val f = flare()
     s.flares.insert(f)
-    val failure = Failure(FailureKind.OutOfMemory, "killed", pack = Some(1))
+    val failure = Failure(FailureKind.OutOfMemory, "killed", pack = Some(PackId(1)))
     s.flares.addResults(f.id, Vector.empty)
     s.flares.addResults(
       f.id,

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.flare.{FlareState, LogText}
 import burst.controller.store.Samples.*
-import burst.protocol.{LogStream, Timestamp}
+import burst.protocol.{LogStream, PackId, Timestamp}
 import java.nio.file.Path
 import java.sql.{Connection, DriverManager}
 import org.flywaydb.core.Flyway
@@ -61,7 +61,7 @@ class LogMigrationSuite extends StorageFixtures:
     val opened = open
     try
       val texts = lines.map: (worker, stream, line) =>
-        LogText(worker, 3, LogStream.valueOf(stream.capitalize), Timestamp.ofMicros(At), line)
+        LogText(worker, PackId(3), LogStream.valueOf(stream.capitalize), Timestamp.ofMicros(At), line)
       assertEquals(opened.flares.logTexts(old.id), texts)
     finally opened.close()
 

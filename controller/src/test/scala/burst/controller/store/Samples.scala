@@ -109,14 +109,14 @@ object Samples:
     ended = Option.when(state.isFinal)(Timestamp.ofMicros(1300)),
     error = Some(Failure(FailureKind.Panic, "boom", worker = Some(1), invoker = Some(InvokerId("i0")))),
     packs = Vector(PackRecord(
-      0,
+      PackId(0),
       InvokerId("i0"),
       Vector(0, 1),
       Some(PackStart.Warm),
       shared = Some(SharedContainer(flare.id, 1))
     )),
     workers = flare.workers.map(_.copy(
-      pack = Some(0),
+      pack = Some(PackId(0)),
       state = WorkerState.Succeeded,
       started = Some(Timestamp.ofMicros(1200))
     ))

@@ -12,7 +12,7 @@ import scala.util.{Failure, Success, Try}
 
 /** Changes of many flares that share a transaction: each has the same effect as if it were alone. */
 abstract class SharedChangesContract extends StorageFixtures:
-  private def line(text: String) = LogText(Some(0), 0, LogStream.Stdout, Timestamp.ofMicros(5), text)
+  private def line(text: String) = LogText(Some(0), PackId(0), LogStream.Stdout, Timestamp.ofMicros(5), text)
   private def lines(text: String) = Vector(LogPiece(Vector(line(text))))
   private def output(text: String) = Vector(WorkerResult(0, Some(short(text)), None))
   private def fresh(flare: Flare) = FlareChange(flare.id, Record.New(flare, begun = false))

@@ -286,7 +286,7 @@ private[pack] final class FlareRun(
   private var finished = 0
 
   /** Returns the slots of ended workers after a while if the pack goes on, together with those of workers
-    * that end meanwhile: most packs end as a whole, and are spared the calls.
+    * that end meanwhile: most packs end as a whole, and need none of these calls.
     */
   private def noteFinished(events: Vector[PackEvent]): Unit =
     val before = finished
@@ -341,7 +341,7 @@ private[pack] final class FlareRun(
 
 private object FlareRun:
   /** In bytes. Several workers share the stored log of a flare, and concurrent calls in a container share its
-    * memory here: each of these gets no more than before there were configurable limits.
+    * memory here: each of these gets at most `WorkerLogs`.
     */
   def logLimit(assignment: PackAssignment): Option[Long] =
     val definition = assignment.definition

@@ -230,7 +230,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
   ): Future[Vector[String]] =
     val pack = RunPack(
       FlareId.random(),
-      0,
+      PackId(0),
       Vector(workers),
       Inputs.Each((0 until workers).map(worker => JsonText(s"""{"x":$worker}""")).toVector),
       BackendConfig("direct", None, None),

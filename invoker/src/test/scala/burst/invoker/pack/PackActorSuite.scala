@@ -105,7 +105,7 @@ class PackActorSuite extends munit.FunSuite:
     val (_, pack) = running()
     val expected = RunPack(
       assignment.flareId,
-      1,
+      PackId(1),
       Vector(2, 3),
       assignment.inputs,
       assignment.backend,
@@ -125,7 +125,11 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("the runtime receives a worker's log limit"): setup =>
     import setup.*
     def of(logs: Int, packSizes: Int*) =
-      assignment.copy(definition = definition.copy(logs = logs), pack = 0, packSizes = packSizes.toVector)
+      assignment.copy(
+        definition = definition.copy(logs = logs),
+        pack = PackId(0),
+        packSizes = packSizes.toVector
+      )
     begin(of(10, 1))
     givePackage()
     assertEquals(runtime.pack().request.logLimit, Some(10L << 20))
@@ -223,7 +227,7 @@ class PackActorSuite extends munit.FunSuite:
       setup.ended(reusable = false, Some(failure))
     )
     val first = controller.receiveMessage()
-    val named = failure.at(InvokerId("i7"), 1)
+    val named = failure.at(InvokerId("i7"), PackId(1))
     assertEquals(first.events, Vector(ready, PackEvent.WorkerFailed(4, named, Timestamp.ofMicros(5))))
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(100).millis)
     gone.success(burst.invoker.driver.StopOutcome.Gone)

@@ -66,7 +66,7 @@ final class PackSetup(
     FlareId.random(),
     attempt = 2,
     definition,
-    pack = 1,
+    pack = PackId(1),
     packSizes = Vector(2, 3),
     Inputs.Shared(JsonText("7")),
     BackendConfig("direct", None, None),
@@ -114,7 +114,7 @@ final class PackSetup(
   /** The reports up to the pack's end, and that end. */
   def untilEnded(): (Vector[PackReport], PackEvent.PackEnded) =
     val report = controller.receiveMessage(60.seconds)
-    assertEquals((report.flareId, report.attempt, report.pack), (assignment.flareId, 2, 1))
+    assertEquals((report.flareId, report.attempt, report.pack), (assignment.flareId, 2, PackId(1)))
     report.events.lastOption match
       case Some(ended: PackEvent.PackEnded) => (Vector(report), ended)
       case _ =>
@@ -127,7 +127,7 @@ final class PackSetup(
     assertEquals(invoker.receiveMessage().left, None)
     controller.expectNoMessage(20.millis)
     val failure = ended.error.getOrElse(fail("an end without a reason"))
-    assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(1)))
+    assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(PackId(1))))
     failure
 
   /** A pack of a group that is up and idle. */

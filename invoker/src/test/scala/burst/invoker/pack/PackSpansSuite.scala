@@ -25,7 +25,7 @@ class PackSpansSuite extends munit.FunSuite:
       FlareId.random(),
       attempt = 2,
       DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1))),
-      pack = 1,
+      pack = PackId(1),
       packSizes = Vector(3, 2),
       Inputs.Shared(JsonText("7")),
       BackendConfig("direct", None, None),

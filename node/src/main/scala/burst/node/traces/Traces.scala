@@ -60,7 +60,7 @@ object Traces:
     val watched = WatchedExporter(exporter, settings.endpoint.toString)
     val traces = SdkTraces(watched, settings)
     metrics.readCounter("burst_trace_spans", "Spans, by what became of them.", "outcome"): read =>
-      read.call(traces.told.get.toDouble, "told")
+      read.call(traces.recorded.get.toDouble, "recorded")
       read.call(watched.exported.get.toDouble, "exported")
       read.call(watched.failed.get.toDouble, "failed")
     traces
@@ -76,7 +76,7 @@ object Traces:
 private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) extends Traces:
   import SdkTraces.*
 
-  val told: AtomicLong = AtomicLong()
+  val recorded: AtomicLong = AtomicLong()
   private val sampler = Sampler.traceIdRatioBased(settings.ratio)
   private val processor = BatchSpanProcessor
     .builder(exporter)
@@ -93,7 +93,7 @@ private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) 
     new SpanSink:
       export sink.{begin, isOn}
       def ended(span: EndedSpan): Unit = if span.context.sampled then
-        told.incrementAndGet()
+        recorded.incrementAndGet()
         sink.ended(span)
 
   private def samples(trace: String): Boolean =

@@ -114,7 +114,7 @@ class TracesSuite extends munit.FunSuite:
         traces.close()
         val shown = String(metrics.text(), "UTF-8")
         assert(shown.contains("""burst_trace_spans_total{outcome="exported"} 0.0"""), shown)
-        assert(shown.contains("""burst_trace_spans_total{outcome="told"} 20000.0"""), shown)
+        assert(shown.contains("""burst_trace_spans_total{outcome="recorded"} 20000.0"""), shown)
 
   test("without an endpoint there are no traces"):
     val off = Traces.from(config("burst.traces.endpoint = \"\""), MetricsRegistry())

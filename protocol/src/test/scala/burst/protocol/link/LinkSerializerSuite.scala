@@ -26,7 +26,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     flare,
     2,
     DefinitionRef("guest", "hello", "0.0.1", packageId),
-    1,
+    PackId(1),
     Vector(2, 2),
     Inputs.Each(Vector(JsonText("1"), JsonText("""{"a":null}"""))),
     BackendConfig("redis-list", Some("redis://:secret@h"), Some(1024)),
@@ -36,7 +36,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     autostart = false,
     origin = Some(Origin("request1", Some(TraceContext.of("a" * 32, "b" * 16, sampled = true))))
   )
-  private val failure = Failure(FailureKind.Panic, "boom", worker = Some(3))
+  private val failure = Failure(FailureKind.Panic, "boom", worker = Some(3), pack = Some(PackId(1)))
 
   private def messages: Vector[LinkMessage | ToInvoker | ToController] =
     val anyone = system.deadLetters[Any]
@@ -56,18 +56,18 @@ class LinkSerializerSuite extends munit.FunSuite:
       PreparePack(assignment.copy(definition = assignment.definition.copy(logs = 10))),
       PreparePack(assignment.copy(group = Some(GroupRole.Holder(1.minute)))),
       PreparePack(assignment.copy(group = Some(GroupRole.Member(flare)))),
-      StartPack(flare, 1, Vector(Some("h:1"), None)),
-      AbortPack(flare, 1, failure),
-      OutputStored(flare, 1),
+      StartPack(flare, PackId(1), Vector(Some("h:1"), None)),
+      AbortPack(flare, PackId(1), failure),
+      OutputStored(flare, PackId(1)),
       CleanFlare(flare, assignment.backend),
-      AdoptPack(flare, 2, 1),
-      PackStored(flare, 2, 1, 12, over = false),
+      AdoptPack(flare, 2, PackId(1)),
+      PackStored(flare, 2, PackId(1), 12, over = false),
       PackageChunk(packageId, 5, ByteString(0, -1, 127), 8),
       PackageMissing(packageId),
       PackReport(
         flare,
         2,
-        1,
+        PackId(1),
         status.id,
         Some(PackStart.Warm),
         Vector(
@@ -81,8 +81,8 @@ class LinkSerializerSuite extends munit.FunSuite:
       ),
       FlareCleaned(flare, Some(failure)),
       FetchPackage(packageId, 5),
-      Holds(Vector(PackKey(flare, 2, 1)), unbroken = true, Some(Timestamp.ofMicros(12))),
-      InvokerBundle(Vector(StartPack(flare, 1, Vector.empty), OutputStored(flare, 1))),
+      Holds(Vector(PackKey(flare, 2, PackId(1))), unbroken = true, Some(Timestamp.ofMicros(12))),
+      InvokerBundle(Vector(StartPack(flare, PackId(1), Vector.empty), OutputStored(flare, PackId(1)))),
       ControllerBundle(Vector(FlareCleaned(flare, None), FetchPackage(packageId, 5)))
     )
 
@@ -124,7 +124,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val read = PackReport(
       flare,
       2,
-      1,
+      PackId(1),
       InvokerId("i"),
       None,
       Vector(
@@ -152,7 +152,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     assertEquals(serializer.fromBinary(before.getBytes, "to-invoker"), told(DefinitionRef.WorkerLogs))
 
   test("frequent messages are written as elsewhere, except for missing values"):
-    val written = String(serializer.toBinary(StartPack(flare, 1, Vector(Some("h:1"), None))))
+    val written = String(serializer.toBinary(StartPack(flare, PackId(1), Vector(Some("h:1"), None))))
     val expected = s"""{"type":"start-pack","flareId":"${flare.value}","pack":1,"endpoints":["h:1",null]}"""
     assertEquals(written, expected)
 
@@ -165,7 +165,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val welcome = Welcome(7, None, 3, 10.seconds, system.deadLetters, system.deadLetters, Some(noon))
     assert(written(welcome).contains(""""contact":10000,"""))
     assert(written(welcome).contains(""""at":1700000000000000,"""))
-    val ready = PackReport(flare, 1, 0, status.id, None, Vector(PackEvent.Ready(None, noon)))
+    val ready = PackReport(flare, 1, PackId(0), status.id, None, Vector(PackEvent.Ready(None, noon)))
     assert(written(ready).contains(""""at":1700000000000000}"""))
     assert(written(Holds(
       Vector.empty,
@@ -184,7 +184,7 @@ class LinkSerializerSuite extends munit.FunSuite:
       PackReport(
         flare,
         2,
-        1,
+        PackId(1),
         status.id,
         None,
         Vector(PackEvent.Log(None, LogStream.Stdout, line, Timestamp.ofMicros(2)))
@@ -200,7 +200,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val output = PackReport(
       flare,
       1,
-      0,
+      PackId(0),
       InvokerId("i"),
       None,
       Vector(PackEvent.Output(0, "\u00e9" * (6 << 20)))

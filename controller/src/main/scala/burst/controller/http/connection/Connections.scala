@@ -7,9 +7,9 @@ import scala.collection.mutable
 import scala.concurrent.{Future, Promise}
 import scala.jdk.CollectionConverters.*
 
-/** All open connections. If a further one exceeds a limit, in all or of one client, another is evicted: first
-  * one that has not shown valid credentials, then one on which no request is under way, and among these the
-  * one that has been inactive for longest. So a client without credentials that does no more than begin
+/** All open connections. If a further one exceeds a limit, in total or for one client, another is evicted:
+  * first one that has not shown valid credentials, then one on which no request is under way, and among these
+  * the one that has been inactive for longest. So a client without credentials that does no more than begin
   * requests never keeps out one that has them. A request of an authenticated client is never cut for another.
   */
 final class Connections(limits: ConnectionLimits):

@@ -40,7 +40,7 @@ private[driver] final class DemandPods(
   private var wanted = Vector.empty[WantedPacks]
   private var due = false
 
-  /** Whether the last turn failed in something, which is logged once; and whether this one has. */
+  /** Whether the last round failed, which is logged once; and whether this one has. */
   private var failing = false
   @volatile private var broken = false
 

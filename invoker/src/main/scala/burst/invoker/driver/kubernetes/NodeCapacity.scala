@@ -20,7 +20,7 @@ private[driver] final case class NodeSeen(
 private[driver] object NodeSeen:
   private val Blocking = Set("NoSchedule", "NoExecute")
 
-  /** Kubernetes' own taints come and go with a node's state; others define whom it is for. */
+  /** Kubernetes' own taints come and go with a node's state; others reserve the node for certain pods. */
   private val Passing = "node.kubernetes.io/"
 
   /** The label by which pods select nodes. */

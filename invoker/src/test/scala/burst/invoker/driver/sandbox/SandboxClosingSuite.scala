@@ -45,7 +45,7 @@ class SandboxClosingSuite extends munit.FunSuite:
       val plain = setup.assignment.copy(
         flareId = id,
         attempt = 1,
-        pack = 0,
+        pack = PackId(0),
         packSizes = Vector(1),
         backend = BackendConfig("some", uri, None),
         autostart = true
