@@ -11,27 +11,27 @@ use std::time::{Duration, Instant};
 /// The clients of the namespace whose actions fail. Each makes one call after another.
 const CLIENTS: usize = 4;
 
-/// The name of each fault, a program that has it, and the program's timeout in milliseconds.
-const FAULTS: [(&str, &str, u64); 4] = [
+/// The name of each fault, a program that has it, and the program's timeout.
+const FAULTS: [(&str, &str, Duration); 4] = [
     (
         "crash",
         "import os\ndef main(args):\n    os._exit(1)\n",
-        60_000,
+        Duration::from_secs(60),
     ),
     (
         "meet their time-out",
         "import time\ndef main(args):\n    time.sleep(600)\n",
-        500,
+        Duration::from_millis(500),
     ),
     (
         "write endless logs",
         "def main(args):\n    while True:\n        print('x' * 100)\n",
-        2_000,
+        Duration::from_secs(2),
     ),
     (
         "start slowly",
         "import time\ntime.sleep(600)\ndef main(args):\n    return {}\n",
-        500,
+        Duration::from_millis(500),
     ),
 ];
 
@@ -45,7 +45,7 @@ pub fn measure(runs: usize, report: &mut Report) {
             second.api(),
             "good",
             "def main(args):\n    return {}\n",
-            60_000,
+            Duration::from_secs(60),
         );
         let good = || Summary::of((0..20 * runs).map(|_| called(second.api())).collect());
         good();
@@ -75,9 +75,10 @@ pub fn measure(runs: usize, report: &mut Report) {
     }
 }
 
-fn store(api: &Api, name: &str, code: &str, timeout: u64) {
+fn store(api: &Api, name: &str, code: &str, timeout: Duration) {
     let exec = json!({"kind": "python:default", "code": code});
-    let body = json!({"exec": exec, "limits": {"timeout": timeout, "memory": 128}});
+    let body =
+        json!({"exec": exec, "limits": {"timeout": timeout.as_millis() as u64, "memory": 128}});
     api.put_action(name, &body);
 }
 

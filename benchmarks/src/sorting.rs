@@ -8,12 +8,17 @@ use serde_json::json;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use terasort::{generate, record::RECORD, validate};
+use terasort::{generate::Records, record::RECORD, validate};
 
 pub fn measure(bytes: u64, runs: usize, report: &mut Report) {
     let scratch = account::directory("burst-sorting-");
     let input = scratch.path().join("input");
-    generate::generate(&input, bytes / RECORD as u64, 1, 2).unwrap();
+    Records {
+        count: bytes / RECORD as u64,
+        seed: 1,
+    }
+    .write(&input, 2)
+    .unwrap();
     let expected = validate::summarise(&input).unwrap();
 
     let platform = Platform::start(

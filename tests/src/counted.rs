@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::failing::LONG;
+use crate::failing::{LONG, LONG_TIMEOUT};
 use crate::{Cluster, account};
 
 /// Name under which it is deployed.
@@ -49,7 +50,7 @@ impl Runs {
 pub struct Order {
     number: u64,
     size: u32,
-    millis: u64,
+    time: Duration,
     until: Option<PathBuf>,
     fails: Option<u32>,
     letters: usize,
@@ -62,24 +63,24 @@ impl Order {
         Self {
             number,
             size,
-            millis: 0,
+            time: Duration::ZERO,
             until: None,
             fails: None,
             letters: 0,
-            options: json!({"timeout": LONG, "memory": 64, "backend": "direct", "packing": "homogeneous"}),
+            options: json!({"timeout": LONG_TIMEOUT, "memory": 64, "backend": "direct", "packing": "homogeneous"}),
         }
     }
 
-    /// Makes each worker take this many milliseconds.
-    pub fn millis(mut self, millis: u64) -> Self {
-        self.millis = millis;
+    /// Makes each worker take this long.
+    pub fn lasting(mut self, time: Duration) -> Self {
+        self.time = time;
         self
     }
 
     /// Makes each worker end once this file exists.
     pub fn until(mut self, file: &Path) -> Self {
         self.until = Some(file.to_owned());
-        self.millis(LONG)
+        self.lasting(LONG)
     }
 
     /// Makes this worker fail.
@@ -129,7 +130,7 @@ impl Order {
             json!({
                 "n": n,
                 "runs": runs.0,
-                "millis": self.millis,
+                "millis": self.time.as_millis() as u64,
                 "until": self.until,
                 "fail": failure.map(|(_, reason)| reason),
                 "letters": self.letters,

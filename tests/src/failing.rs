@@ -1,7 +1,7 @@
 //! The work function of `tests/programs/failing`, whose behaviour its input chooses.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,12 @@ pub const NAME: &str = "failing";
 /// The line that the chosen worker writes right before it does what its input asks for.
 pub const MARK: &str = "now: ";
 
-/// A timeout longer than any test lasts, in milliseconds: only the fault can end such a flare.
-pub const LONG: u64 = 600_000;
+/// Longer than any test lasts: only the fault can end such a flare.
+pub const LONG: Duration = Duration::from_secs(600);
+/// [`LONG`] as a request has its timeout, in milliseconds.
+pub const LONG_TIMEOUT: u64 = LONG.as_millis() as u64;
+/// For a flare that ends at once.
+pub const SHORT: Duration = Duration::from_millis(1);
 
 /// Deploys it, built already, with the CLI.
 #[track_caller]
@@ -33,8 +37,8 @@ pub fn deploy_as(platform: &Platform, name: &str, flags: &[&str]) {
 }
 
 /// The request of a flare whose workers [`hold`], with a [`LONG`] timeout.
-pub fn holding(size: u32, millis: u64) -> Value {
-    json!({"size": size, "params": hold(millis), "timeout": LONG})
+pub fn holding(size: u32, time: Duration) -> Value {
+    json!({"size": size, "params": hold(time), "timeout": LONG_TIMEOUT})
 }
 
 /// When a worker wrote its last line before its deed.
@@ -69,13 +73,13 @@ pub fn variables() -> Value {
     json!({"how": "variables"})
 }
 
-/// Input that makes every worker run for this many milliseconds, busy, and succeed.
-pub fn hold(millis: u64) -> Value {
-    json!({"how": "hold", "millis": millis})
+/// Input that makes every worker run for this long, busy, and succeed.
+pub fn hold(time: Duration) -> Value {
+    json!({"how": "hold", "millis": time.as_millis() as u64})
 }
 
 /// Like [`hold`], but workers end early if this file appears, which only packs that are processes
 /// can see.
-pub fn hold_until(file: &Path, millis: u64) -> Value {
-    json!({"how": "hold", "millis": millis, "file": file})
+pub fn hold_until(file: &Path, time: Duration) -> Value {
+    json!({"how": "hold", "millis": time.as_millis() as u64, "file": file})
 }

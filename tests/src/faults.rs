@@ -14,10 +14,10 @@ pub enum Fault {
     Pack(usize),
     /// `kill -9` and a restart.
     Invoker(usize),
-    /// The invoker is paused for this many seconds.
-    PausedInvoker(usize, u64),
-    /// All traffic to and from the invoker is dropped for this many seconds.
-    Partition(usize, u64),
+    /// The invoker is paused for this long.
+    PausedInvoker(usize, Duration),
+    /// All traffic to and from the invoker is dropped for this long.
+    Partition(usize, Duration),
     /// `kill -9` of the controller that runs the scheduler, and a restart.
     Scheduler,
     /// The controller that runs the scheduler is paused until another has taken over. Being excluded from the cluster,
@@ -27,8 +27,8 @@ pub enum Fault {
     OtherController,
     /// `kill -9` of all controllers, and a restart.
     Controllers,
-    /// `kill -9` of PostgreSQL, and a restart after this many seconds.
-    Database(u64),
+    /// `kill -9` of PostgreSQL, and a restart after this long.
+    Database(Duration),
 }
 
 impl Fault {
@@ -49,14 +49,14 @@ impl Fault {
                 cluster.kill_invoker(index);
                 cluster.start_invoker(index);
             }
-            Self::PausedInvoker(index, seconds) => {
+            Self::PausedInvoker(index, time) => {
                 cluster.signal_invoker(index, Signal::STOP);
-                lasts(seconds);
+                lasts(time);
                 cluster.signal_invoker(index, Signal::CONT);
             }
-            Self::Partition(index, seconds) => {
+            Self::Partition(index, time) => {
                 cluster.cable(index).cut();
-                lasts(seconds);
+                lasts(time);
                 cluster.cable(index).mend();
             }
             Self::Scheduler => restart(cluster, &[cluster.scheduler()]),
@@ -82,9 +82,9 @@ impl Fault {
                 let all: Vec<usize> = (0..cluster.apis().len()).collect();
                 restart(cluster, &all);
             }
-            Self::Database(seconds) => {
+            Self::Database(time) => {
                 cluster.postgres().kill();
-                lasts(seconds);
+                lasts(time);
                 cluster.postgres().start_again();
             }
         }
@@ -100,6 +100,6 @@ fn restart(cluster: &mut Cluster, controllers: &[usize]) {
 }
 
 /// Sleeps for the length of a fault, which is part of the fault; nothing is synchronised by it.
-fn lasts(seconds: u64) {
-    thread::sleep(Duration::from_secs(seconds));
+fn lasts(time: Duration) {
+    thread::sleep(time);
 }

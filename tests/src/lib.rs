@@ -77,7 +77,8 @@ pub mod wire;
 
 pub use api::{Answer, Api, read_json, refused};
 pub use burst_test_servers::{
-    BackendServer, Postgres, RabbitMq, Redis, S3Process, command, port, postgres, rabbitmq, wait,
+    BackendServer, Postgres, RabbitMq, Redis, S3Process, S3Server, command, port, postgres,
+    rabbitmq, wait,
 };
 pub use cluster::Cluster;
 pub use driver::Driver;

@@ -19,6 +19,16 @@ pub const START_LIMIT: Duration = Duration::from_secs(300);
 /// Longer than a clean stop may take, including the time that flares have to end.
 const STOP_LIMIT: Duration = Duration::from_secs(180);
 
+/// A node ended before it was ready.
+#[derive(Debug, thiserror::Error)]
+#[error("it ended at once with {status}:\n{said}")]
+pub struct EndedEarly {
+    /// Its exit status.
+    pub status: ExitStatus,
+    /// Its output.
+    pub said: String,
+}
+
 /// A process that was started and may not be ready yet.
 #[derive(Debug)]
 pub struct Node {
@@ -55,12 +65,15 @@ impl Node {
         }
     }
 
-    /// Waits until it reports that it is ready, and returns the rest of that line; if it ended instead, its output.
-    pub fn ready(&mut self) -> Result<String, String> {
+    /// Waits until it reports that it is ready, and returns the rest of that line.
+    ///
+    /// # Errors
+    /// If it ended instead.
+    pub fn ready(&mut self) -> Result<String, EndedEarly> {
         wait::until("the node says that it is ready", START_LIMIT, || {
             let said = said(&self.log);
             if let Some(status) = self.child.try_wait().unwrap() {
-                return Some(Err(format!("it ended at once with {status}:\n{said}")));
+                return Some(Err(EndedEarly { status, said }));
             }
             // The last line may be only partly written.
             let (whole, _) = said.rsplit_once('\n')?;

@@ -71,7 +71,7 @@ impl Platform {
             &self.token,
             lifetime,
         );
-        let ready = node.ready().unwrap_or_else(|said| panic!("{said}"));
+        let ready = node.ready().unwrap_or_else(|ended| panic!("{ended}"));
         let properties = self.first_users();
         let auth = properties
             .lines()

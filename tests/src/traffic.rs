@@ -16,8 +16,8 @@ use crate::{Api, failing};
 pub struct Wishes {
     /// The number of workers of the largest.
     pub size: u32,
-    /// How long workers may hold, in milliseconds.
-    pub hold: u64,
+    /// How long workers may hold.
+    pub hold: Duration,
     /// The backends to choose from.
     pub backends: Vec<&'static str>,
     /// How many of a hundred flares fail by themselves, and how many are cancelled.
@@ -150,7 +150,8 @@ impl Sender {
             let who = self.random.random_range(0..size);
             failing::input(ways[self.random.random_range(0..ways.len())], who)
         } else {
-            failing::hold(self.random.random_range(0..=hold))
+            let time = self.random.random_range(0..=hold.as_millis() as u64);
+            failing::hold(Duration::from_millis(time))
         };
         (params, (bad..2 * bad).contains(&chance))
     }

@@ -60,7 +60,7 @@ fn cancelled(
     };
     let before = look();
     let options = json!({"size": SIZE, "params": input, "granularity": 2, "packing": "homogeneous",
-            "timeout": failing::LONG});
+            "timeout": failing::LONG_TIMEOUT});
     let id = platform.api().flare(failing::NAME, &options);
     (0..SIZE).for_each(|worker| platform.api().wrote(&id, worker, last(worker)));
     let during = look();

@@ -69,7 +69,7 @@ fn tera(arguments: &[&str]) {
 fn a_request_of_one_key_is_one_flare_of_all_controllers() {
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
     let (mut cluster, mut accepted) = invariants::cluster(setup.slots(8));
-    let body = failing::holding(8, 3_000);
+    let body = failing::holding(8, Duration::from_secs(3));
     let asked = |api: &Api, key: &str| {
         let request = api.request(Method::POST, "namespaces/_/bursts/failing");
         let request = request.header("Idempotency-Key", key).json(&body);

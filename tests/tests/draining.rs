@@ -44,7 +44,7 @@ fn runs_on(api: &Api, id: &str) -> String {
 
 fn until(file: &std::path::Path, retries: u32) -> Value {
     let params = failing::hold_until(file, failing::LONG);
-    json!({"size": 4, "granularity": 4, "params": params, "timeout": failing::LONG, "retries": retries})
+    json!({"size": 4, "granularity": 4, "params": params, "timeout": failing::LONG_TIMEOUT, "retries": retries})
 }
 
 fn succeeded(flare: &Flare) {

@@ -60,7 +60,7 @@ impl<'a> Opened<'a> {
 
     fn flare(&self, params: &Value) -> String {
         let client = self.platform.api().client();
-        let body = json!({"params": params, "timeout": failing::LONG});
+        let body = json!({"params": params, "timeout": failing::LONG_TIMEOUT});
         let accepted = client.flare_on_group(&self.id, &body);
         accepted.unwrap().read().unwrap().flare_id
     }

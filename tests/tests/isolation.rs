@@ -109,7 +109,7 @@ fn a_flare_with_a_secret() -> (Redis, Platform, String) {
     let mut input = failing::hold(failing::LONG);
     input["secret"] = json!(SECRET);
     let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous",
-        "timeout": failing::LONG});
+        "timeout": failing::LONG_TIMEOUT});
     let id = platform.api().flare(failing::NAME, &options);
     platform.api().all_wrote(&id, failing::MARK);
     (redis, platform, id)

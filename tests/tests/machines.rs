@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use burst_client::{Flare, Group};
 use burst_tests::cluster::Setup;
 use burst_tests::collectives::{self, NAME};
-use burst_tests::failing::{LONG, holding};
+use burst_tests::failing::{LONG, SHORT, holding};
 use burst_tests::invariants::{self, Accepted};
 use burst_tests::{Cluster, Driver, failing, processes, wait};
 use serde_json::{Value, json};
@@ -156,7 +156,7 @@ fn an_invoker_that_is_killed_takes_its_part_of_a_flare() {
     is_on_both(&flare);
     cluster.start_invoker(1);
     cluster.all_up();
-    let again = accepted.flare(&cluster, failing::NAME, &holding(8, 1));
+    let again = accepted.flare(&cluster, failing::NAME, &holding(8, SHORT));
     let flare = accepted.ended(&cluster, &again);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     is_on_both(&flare);

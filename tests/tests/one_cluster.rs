@@ -1,12 +1,13 @@
 //! Controllers that are paused, end, or cannot reach each other: there is one cluster at a time, and one scheduler.
 
 use burst_tests::cluster::Setup;
-use burst_tests::failing::{LONG, holding};
+use burst_tests::failing::{LONG, LONG_TIMEOUT, SHORT, holding};
 use burst_tests::invariants::{self, Accepted};
 use burst_tests::{Cluster, Driver, failing, node, wait};
 use rustix::process::Signal;
 use serde_json::json;
 use std::fs;
+use std::time::Duration;
 
 /// The file whose appearance ends the flares that wait for it.
 const OVER: &str = "over";
@@ -19,11 +20,11 @@ const RELEASE: &str = "pekko.cluster.split-brain-resolver.lease-majority.release
 #[test]
 fn there_is_one_cluster_at_a_time() {
     let (mut cluster, mut accepted) = invariants::cluster(two());
-    let ended = accepted.flare(&cluster, failing::NAME, &holding(8, 1));
+    let ended = accepted.flare(&cluster, failing::NAME, &holding(8, SHORT));
     assert_eq!(accepted.ended(&cluster, &ended).state, "succeeded");
-    let running = accepted.flare(&cluster, failing::NAME, &holding(8, 5_000));
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, Duration::from_secs(5)));
     cluster.api().all_wrote(&running, failing::MARK);
-    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, SHORT));
     assert_eq!(founded(&cluster), 1);
 
     cluster.signal_controller(1, Signal::STOP);
@@ -77,10 +78,10 @@ fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
     // It does not exist the first time.
     let _ = fs::remove_file(&over);
     let until = failing::hold_until(&over, LONG);
-    let running = json!({"size": 8, "params": until, "timeout": LONG});
+    let running = json!({"size": 8, "params": until, "timeout": LONG_TIMEOUT});
     let running = accepted.flare(cluster, failing::NAME, &running);
     cluster.api().all_wrote(&running, failing::MARK);
-    accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    accepted.flare(cluster, failing::NAME, &holding(8, SHORT));
     cluster.signal_controller(paused, Signal::STOP);
     let other = wait::until("another one has it", node::START_LIMIT, || {
         let now = cluster.scheduler();
@@ -95,7 +96,7 @@ fn works(cluster: &Cluster, accepted: &mut Accepted) {
     cluster.all_up();
     fs::write(cluster.scratch().join(OVER), "").unwrap();
     for api in cluster.apis() {
-        let flare = api.run(failing::NAME, 8, &failing::hold(1));
+        let flare = api.run(failing::NAME, 8, &failing::hold(SHORT));
         assert_eq!(flare.state, "succeeded", "{flare:#?}");
     }
     accepted.hold(cluster);
@@ -113,9 +114,9 @@ fn founded(cluster: &Cluster) -> usize {
 #[test]
 fn a_rift_between_the_controllers_leaves_one() {
     let (mut cluster, mut accepted) = invariants::cluster(two().rift().line(RELEASE));
-    let running = accepted.flare(&cluster, failing::NAME, &holding(8, 5_000));
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, Duration::from_secs(5)));
     cluster.api().all_wrote(&running, failing::MARK);
-    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, SHORT));
     cluster.rift().open();
     let ended = wait::until("one of them ends", node::START_LIMIT, || {
         (0..2).find(|index| cluster.has_ended(*index))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use burst_client::Flare;
 use burst_tests::cluster::Setup;
 use burst_tests::disk::SmallDisk;
-use burst_tests::failing::{LONG, holding};
+use burst_tests::failing::{LONG, LONG_TIMEOUT, SHORT, holding};
 use burst_tests::faults::Fault;
 use burst_tests::invariants::{self, Accepted};
 use burst_tests::traffic::{Traffic, Wishes};
@@ -26,7 +26,7 @@ fn one_fault_after_the_other() {
         // The test is not about how fast another controller takes over on a busy machine.
         .set("burst.invokers.contact-timeout", "90s");
     let (mut cluster, mut accepted) = invariants::cluster(setup);
-    let before = accepted.flare(&cluster, failing::NAME, &holding(16, 1));
+    let before = accepted.flare(&cluster, failing::NAME, &holding(16, SHORT));
     assert_eq!(accepted.ended(&cluster, &before).state, "succeeded");
 
     // Flares that a fault hits are retried; the next scheduler continues with the other packs. All flares run until the
@@ -53,8 +53,11 @@ fn one_fault_after_the_other() {
         );
     }
     // Flares that are not hit continue, and may end in the meantime.
-    for fault in [Fault::Database(3), Fault::OtherController] {
-        let params = failing::hold(2_000);
+    for fault in [
+        Fault::Database(Duration::from_secs(3)),
+        Fault::OtherController,
+    ] {
+        let params = failing::hold(Duration::from_secs(2));
         let strike = |cluster: &mut Cluster, _| fault.strike(cluster);
         let seen = through(&mut cluster, &mut accepted, &params, strike);
         assert_eq!(
@@ -75,10 +78,10 @@ fn through(
     params: &Value,
     strike: impl FnOnce(&mut Cluster, usize),
 ) -> Flare {
-    let long = json!({"size": 12, "params": params, "timeout": LONG, "retries": 1});
+    let long = json!({"size": 12, "params": params, "timeout": LONG_TIMEOUT, "retries": 1});
     let running = accepted.flare(cluster, failing::NAME, &long);
     cluster.api().all_wrote(&running, failing::MARK);
-    let queued = accepted.flare(cluster, failing::NAME, &holding(16, 1));
+    let queued = accepted.flare(cluster, failing::NAME, &holding(16, SHORT));
     let traffic = small_flares(cluster, 5);
     let invoker = &cluster.api().status(&running).packs[0].invoker;
     let invoker = invoker.trim_start_matches("invoker").parse().unwrap();
@@ -131,7 +134,7 @@ fn given_up(
     let first = accepted.flare(cluster, failing::NAME, &holding(8, LONG));
     api.all_wrote(&first, failing::MARK);
     assert!(!cluster.working(lost).is_empty());
-    let next = accepted.flare(cluster, failing::NAME, &holding(4, 1));
+    let next = accepted.flare(cluster, failing::NAME, &holding(4, SHORT));
     lose();
     let id = format!("invoker{lost}");
     wait::until_seen(
@@ -158,7 +161,7 @@ fn everything_is_killed() {
     let (mut cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Docker).invokers(2));
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
-    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, SHORT));
     let containers: Vec<_> = cluster.containers().iter().map(docker::id).collect();
     assert!(!containers.is_empty());
     cluster.kill_controller(0);
@@ -179,7 +182,7 @@ fn everything_is_killed() {
     cluster.kill_invoker(1);
     // While it is down, its peers are notified, and flares that fit on the rest run.
     assert_eq!(accepted.ended(&cluster, &running).state, "failed");
-    let alone = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
+    let alone = accepted.flare(&cluster, failing::NAME, &holding(4, SHORT));
     assert_eq!(accepted.ended(&cluster, &alone).state, "succeeded");
     cluster.start_invoker(1);
     cluster.all_up();
@@ -192,14 +195,14 @@ fn everything_is_killed() {
 fn the_disk_under_the_packages_is_full() {
     let (cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Process).invokers(1));
     let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"), 1);
-    let full = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
+    let full = accepted.flare(&cluster, failing::NAME, &holding(4, SHORT));
     let flare = accepted.ended(&cluster, &full);
     assert_eq!(flare.state, "failed", "{flare:#?}");
     let error = flare.error.unwrap();
     assert_eq!(error.kind, "start-failed", "{error:#?}");
     accepted.hold(&cluster);
     disk.grow();
-    let room = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
+    let room = accepted.flare(&cluster, failing::NAME, &holding(4, SHORT));
     assert_eq!(accepted.ended(&cluster, &room).state, "succeeded");
     accepted.hold(&cluster);
 }
@@ -217,14 +220,14 @@ fn the_disk_under_the_data_is_full() {
     let params = failing::hold_until(&go, LONG);
     let running = platform.api().flare(
         failing::NAME,
-        &json!({"size": 1, "params": params, "timeout": LONG}),
+        &json!({"size": 1, "params": params, "timeout": LONG_TIMEOUT}),
     );
     platform.api().all_wrote(&running, failing::MARK);
     disk.fill();
     fs::write(&go, "").unwrap();
     // Each of them is a write that fails.
     for _ in 0..5 {
-        let more = platform.api().try_flare(failing::NAME, &holding(1, 1));
+        let more = platform.api().try_flare(failing::NAME, &holding(1, SHORT));
         assert_eq!(more, None, "it was accepted");
     }
     disk.free();
@@ -252,23 +255,23 @@ fn a_clock_is_set() {
 fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
     const TIME_OUT: Duration = Duration::from_secs(30);
     // In warm packs all of them begin long before the timeout.
-    let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    let warming = accepted.flare(cluster, failing::NAME, &holding(8, SHORT));
     assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");
     let mut endless = holding(1, LONG);
     endless["timeout"] = json!(TIME_OUT.as_millis() as u64);
     let running = accepted.flare(
         cluster,
         failing::NAME,
-        &holding(4, TIME_OUT.as_millis() as u64 - 1_000),
+        &holding(4, TIME_OUT - Duration::from_secs(1)),
     );
     let endless = accepted.flare(cluster, failing::NAME, &endless);
     cluster.api().all_wrote(&running, failing::MARK);
     cluster.api().all_wrote(&endless, failing::MARK);
-    let queued = accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    let queued = accepted.flare(cluster, failing::NAME, &holding(8, SHORT));
     let traffic = small_flares(cluster, 0);
     for ahead in [3600, 0] {
         set(ahead);
-        let between = accepted.flare(cluster, failing::NAME, &holding(2, 1));
+        let between = accepted.flare(cluster, failing::NAME, &holding(2, SHORT));
         accepted.ended(cluster, &between);
     }
     let sent = traffic.stop();
@@ -297,7 +300,7 @@ fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
 fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
     let wishes = Wishes {
         size: 3,
-        hold: 100,
+        hold: Duration::from_millis(100),
         backends: vec!["direct"],
         bad,
         pause: Duration::from_millis(200),

@@ -89,7 +89,8 @@ fn is_told_to_take_another(taken: &str, kind: &[&str]) {
     let mut second = Node::spawn(command, &log, &token, Duration::from_secs(600));
     let said = second
         .ready()
-        .expect_err("it is ready on a port that is taken");
+        .expect_err("it is ready on a port that is taken")
+        .said;
     assert!(said.contains("another --port"), "{said}");
     assert!(!said.contains("without this one"), "{said}");
     assert_eq!(

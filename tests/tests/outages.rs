@@ -27,7 +27,7 @@ fn the_database_stops_for_ten_seconds() {
     let runs = invocations::deploy(&cluster.api(), cluster.scratch());
     let stream = Stream::start(&cluster.apis(), 1, PACE);
     accepted(&stream, 100);
-    Fault::Database(10).strike(&mut cluster);
+    Fault::Database(Duration::from_secs(10)).strike(&mut cluster);
     accepted(&stream, 100);
     let sent = stream.stop();
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);

@@ -43,7 +43,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
 
     let running = hold(&platform, 4, failing::LONG);
     platform.api().all_wrote(&running, failing::MARK);
-    let queued = hold(&platform, 3, 10);
+    let queued = hold(&platform, 3, Duration::from_millis(10));
     assert_eq!(platform.api().status(&queued).state, "queued");
     let old = platform.pid();
     let packs: BTreeSet<_> = platform
@@ -121,22 +121,23 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
 fn a_platform_that_stood_still_goes_on() {
     let platform = Platform::start(Settings::new(Driver::Process).slots(4));
     failing::deploy(&platform);
-    let running = hold(&platform, 4, 10_000);
+    let running = hold(&platform, 4, Duration::from_secs(10));
     platform.api().all_wrote(&running, failing::MARK);
     let pid = Pid::from_raw(i32::try_from(platform.pid()).unwrap()).unwrap();
     kill_process(pid, Signal::STOP).unwrap();
     // Longer than its parts are normally silent.
     thread::sleep(Duration::from_secs(7));
     kill_process(pid, Signal::CONT).unwrap();
-    let next = hold(&platform, 4, 10);
+    let next = hold(&platform, 4, Duration::from_millis(10));
     for flare in [running, next] {
         let flare = platform.api().ended(&flare);
         assert_eq!(flare.state, "succeeded", "{flare:#?}");
     }
 }
 
-fn hold(platform: &Platform, size: u32, millis: u64) -> String {
-    let request = json!({"size": size, "params": failing::hold(millis), "timeout": failing::LONG});
+fn hold(platform: &Platform, size: u32, time: Duration) -> String {
+    let request =
+        json!({"size": size, "params": failing::hold(time), "timeout": failing::LONG_TIMEOUT});
     platform.api().flare(failing::NAME, &request)
 }
 

@@ -74,10 +74,15 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
         &platform,
         5,
         &failing::hold(failing::LONG),
-        json!({"timeout": failing::LONG}),
+        json!({"timeout": failing::LONG_TIMEOUT}),
     );
     platform.api().all_wrote(&first, failing::MARK);
-    let second = flare(&platform, 8, &failing::hold(10), json!({}));
+    let second = flare(
+        &platform,
+        8,
+        &failing::hold(Duration::from_millis(10)),
+        json!({}),
+    );
     let waiting = platform.api().status(&second);
     assert_eq!(waiting.state, "queued", "{waiting:#?}");
     assert!(waiting.packs.is_empty(), "{waiting:#?}");
@@ -113,7 +118,7 @@ fn a_queued_flare_can_be_cancelled() {
         &platform,
         8,
         &failing::hold(failing::LONG),
-        json!({"timeout": failing::LONG}),
+        json!({"timeout": failing::LONG_TIMEOUT}),
     );
     let second = flare(&platform, 2, &failing::succeed(), json!({}));
     platform.api().in_state(&first, "running");
@@ -146,7 +151,7 @@ fn slots_come_back_as_workers_end() {
     let platform = platform();
     let mut params = vec![failing::succeed(); 8];
     params[5] = failing::hold(failing::LONG);
-    let request = json!({"params": params, "timeout": failing::LONG});
+    let request = json!({"params": params, "timeout": failing::LONG_TIMEOUT});
     let first = platform.api().flare(failing::NAME, &request);
     wait::until_seen(
         "the slots of the seven are free",
@@ -304,7 +309,11 @@ fn options_of_the_definition_hold_unless_the_flare_says_otherwise() {
 #[test]
 fn every_worker_gets_its_own_input() {
     let platform = platform();
-    let inputs = json!([failing::succeed(), failing::hold(1), failing::succeed()]);
+    let inputs = json!([
+        failing::succeed(),
+        failing::hold(failing::SHORT),
+        failing::succeed()
+    ]);
     let options = json!({"params": inputs, "packing": "homogeneous", "granularity": 2});
     let id = platform.api().flare(failing::NAME, &options);
     let flare = platform.api().ended(&id);

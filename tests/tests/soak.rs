@@ -38,7 +38,7 @@ fn random_flares_and_random_faults() {
     let mut random = SmallRng::seed_from_u64(seed);
     let wishes = Wishes {
         size: 64,
-        hold: 1_000,
+        hold: Duration::from_secs(1),
         backends: vec!["direct", "redis-list"],
         bad: 10,
         pause: Duration::from_secs(4),
@@ -85,11 +85,11 @@ const KINDS: [Kind; 9] = [
     |random| {
         Fault::PausedInvoker(
             random.random_range(0..INVOKERS),
-            random.random_range(1..=20),
+            Duration::from_secs(random.random_range(1..=20)),
         )
     },
-    |random| Fault::Partition(REMOTE, random.random_range(1..=20)),
-    |random| Fault::Database(random.random_range(0..=5)),
+    |random| Fault::Partition(REMOTE, Duration::from_secs(random.random_range(1..=20))),
+    |random| Fault::Database(Duration::from_secs(random.random_range(0..=5))),
     |_| Fault::Scheduler,
     |_| Fault::PausedScheduler,
     |_| Fault::OtherController,

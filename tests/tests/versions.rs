@@ -1,5 +1,7 @@
 //! Versions of a definition: the latest ones are kept, can be flared, and can be rolled back to.
 
+use std::time::Duration;
+
 use burst_client::ListVersionsQuery;
 use burst_tests::{Driver, Platform, Settings, built, failing, refused};
 use serde_json::{Value, json};
@@ -99,7 +101,10 @@ fn a_group_is_of_the_version_it_names_and_a_flare_that_runs_keeps_its_own() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     deploy(&platform, "failing", &[]);
-    let running = api.flare(NAME, &json!({"size": 1, "params": failing::hold(2_000)}));
+    let running = api.flare(
+        NAME,
+        &json!({"size": 1, "params": failing::hold(Duration::from_secs(2))}),
+    );
     api.all_wrote(&running, failing::MARK);
     deploy(&platform, "hello", &[]);
     let group = json!({"definition": NAME, "size": 1, "version": "0.0.1"});

@@ -12,6 +12,14 @@ pub struct Operation {
     run: fn(&Communicator, usize) -> Result<Instant, Error>,
 }
 
+/// The workers of an execution.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub workers: u32,
+    /// The number of workers of each pack.
+    pub granularity: u32,
+}
+
 /// The measurements of an operation.
 pub struct Measured {
     pub milliseconds: Vec<f64>,
@@ -53,13 +61,11 @@ fn ready(worker: &Communicator) -> Result<Instant, Error> {
 
 impl Operation {
     /// Measures from when the first worker begins until the last one has finished.
-    pub fn measure(
-        &self,
-        backend: &BackendConfig,
-        workers: u32,
-        granularity: u32,
-        samples: usize,
-    ) -> Measured {
+    pub fn measure(&self, backend: &BackendConfig, shape: Shape, samples: usize) -> Measured {
+        let Shape {
+            workers,
+            granularity,
+        } = shape;
         let sizes = vec![granularity; (workers / granularity) as usize];
         let configure =
             |config: &mut PackConfig| config.operation_timeout = Duration::from_secs(120);

@@ -9,17 +9,12 @@ use std::time::Instant;
 pub fn all_to_all(turns: usize, report: &mut Report) {
     let backend = BackendConfig::new("direct");
     for (packs, workers) in [(8, 1), (4, 6), (2, 24)] {
+        let sizes = vec![workers; packs];
         for bytes in [8, 4 << 10, 8 << 10, 64 << 10] {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..turns {
-                theirs.extend(times(&backend, packs, workers, bytes, a_message_each));
-                ours.extend(times(
-                    &backend,
-                    packs,
-                    workers,
-                    bytes,
-                    Communicator::all_to_all,
-                ));
+                theirs.extend(times(&backend, &sizes, bytes, a_message_each));
+                ours.extend(times(&backend, &sizes, bytes, Communicator::all_to_all));
             }
             report.add(
                 format!("direct, all-to-all of {bytes} B, {packs} packs of {workers}"),
@@ -48,17 +43,15 @@ fn a_message_each(worker: &Communicator, values: Values) -> Result<Values, Error
     requests.into_iter().map(|request| request.wait()).collect()
 }
 
-/// Returns the longest time that any worker took, in milliseconds.
+/// Returns the longest time that any worker took, in milliseconds, with packs of these numbers of workers.
 fn times(
     backend: &BackendConfig,
-    packs: u32,
-    workers: u32,
+    sizes: &[u32],
     bytes: usize,
     exchange: impl Fn(&Communicator, Values) -> Result<Values, Error> + Sync,
 ) -> Vec<f64> {
     let samples = 10;
-    let sizes = vec![workers; packs as usize];
-    let results = testing::run(&sizes, backend, |worker| {
+    let results = testing::run(sizes, backend, |worker| {
         let mut times = Vec::new();
         for _ in 0..=samples {
             let values = vec![vec![1u8; bytes]; worker.size() as usize];

@@ -131,7 +131,14 @@ pub fn granularity(samples: usize, results: &Path) -> Result<(), FigureError> {
             let mut line = Vec::new();
             let mut alone = None;
             for granularity in (0..6).map(|shift| 1 << shift).filter(|&g| g <= workers) {
-                let measured = operation.measure(&config, workers, granularity, samples);
+                let measured = operation.measure(
+                    &config,
+                    collectives::Shape {
+                        workers,
+                        granularity,
+                    },
+                    samples,
+                );
                 let time = Summary::of(measured.milliseconds);
                 let alone = *alone.get_or_insert(time.median);
                 line.push((f64::from(granularity), time.median));

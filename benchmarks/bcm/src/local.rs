@@ -1,6 +1,6 @@
 //! Messages and collectives inside one pack, compared with Open MPI over shared memory.
 
-use crate::mpi::{self, Times};
+use crate::mpi::{self, Size, Times};
 use crate::report::Report;
 use crate::summary::Summary;
 use burst_bcm::{BackendConfig, Communicator, Error, Reducer, testing};
@@ -14,8 +14,8 @@ const SIZES: [usize; 6] = [8, 1 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
 #[derive(Clone, Copy)]
 pub struct Operation {
     name: &'static str,
-    /// Returns nanoseconds for a number of workers, bytes, rounds and samples.
-    measure: fn(u32, usize, u32, usize) -> Vec<f64>,
+    /// Returns nanoseconds for a number of workers.
+    measure: fn(u32, Size) -> Vec<f64>,
     /// Workers, bytes and the largest acceptable ratio.
     goals: &'static [(u32, usize, f64)],
 }
@@ -29,7 +29,7 @@ pub const ONE_WAY: Operation = Operation {
 
 pub const BROADCAST: Operation = Operation {
     name: "broadcast",
-    measure: |workers, bytes, _, samples| {
+    measure: |workers, Size { bytes, samples, .. }| {
         longest(workers, samples, |worker| {
             let value = (worker.worker_id() == 0).then(|| vec![1u8; bytes]);
             Box::new(move |worker| Ok(Box::new(worker.broadcast(value, 0)?)))
@@ -41,7 +41,7 @@ pub const BROADCAST: Operation = Operation {
 /// All-to-all with this many bytes per pair of workers.
 pub const ALL_TO_ALL: Operation = Operation {
     name: "all-to-all",
-    measure: |workers, bytes, _, samples| {
+    measure: |workers, Size { bytes, samples, .. }| {
         longest(workers, samples, |_| {
             let values = vec![vec![1u8; bytes]; workers as usize];
             Box::new(move |worker| {
@@ -57,7 +57,7 @@ pub const ALL_TO_ALL: Operation = Operation {
 /// The element-wise sum of vectors of f64.
 pub const REDUCE: Operation = Operation {
     name: "reduce",
-    measure: |workers, bytes, _, samples| {
+    measure: |workers, Size { bytes, samples, .. }| {
         longest(workers, samples, |_| {
             let mut values = vec![1.0f64; bytes / 8];
             Box::new(move |worker| {
@@ -76,16 +76,20 @@ pub fn against_mpi(operation: Operation, turns: usize, report: &mut Report) {
     for workers in [2, 8] {
         let sizes = SIZES.map(|bytes| {
             let (rounds, samples) = repetitions(bytes);
-            (bytes, rounds, samples)
+            Size {
+                bytes,
+                rounds,
+                samples,
+            }
         });
         let (mut ours, mut theirs) = (Times::new(), Times::new());
         for _ in 0..turns {
             for (bytes, times) in mpi::run(operation.name, workers, &sizes) {
                 theirs.entry(bytes).or_default().extend(times);
             }
-            for (bytes, rounds, samples) in sizes {
-                let times = (operation.measure)(workers, bytes, rounds, samples);
-                ours.entry(bytes).or_default().extend(times);
+            for size in sizes {
+                let times = (operation.measure)(workers, size);
+                ours.entry(size.bytes).or_default().extend(times);
             }
         }
         for bytes in SIZES {
@@ -138,7 +142,12 @@ fn pin(core: u32) {
     }
 }
 
-fn one_way(workers: u32, bytes: usize, rounds: u32, samples: usize) -> Vec<f64> {
+fn one_way(workers: u32, size: Size) -> Vec<f64> {
+    let Size {
+        bytes,
+        rounds,
+        samples,
+    } = size;
     let mut results = on(workers, |worker| {
         let mut times = Vec::new();
         let me = worker.worker_id();

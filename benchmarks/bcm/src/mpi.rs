@@ -9,19 +9,30 @@ use tempfile::TempDir;
 /// Nanoseconds by number of bytes.
 pub type Times = BTreeMap<usize, Vec<f64>>;
 
-/// Runs an operation of `benchmarks/reference/mpi/operations.c` on `ranks` processes. Each of
-/// `sizes` is a number of bytes with its rounds per sample and its number of samples.
-pub fn run(operation: &str, ranks: u32, sizes: &[(usize, u32, usize)]) -> Times {
+/// A size of messages, and how often it is measured.
+#[derive(Clone, Copy)]
+pub struct Size {
+    pub bytes: usize,
+    /// Rounds per sample.
+    pub rounds: u32,
+    pub samples: usize,
+}
+
+/// Runs an operation of `benchmarks/reference/mpi/operations.c` on `ranks` processes.
+pub fn run(operation: &str, ranks: u32, sizes: &[Size]) -> Times {
     let output = Command::new("mpirun")
         .args(["--allow-run-as-root", "--oversubscribe", "-n"])
         .arg(ranks.to_string())
         .arg(executable())
         .arg(operation)
-        .args(
-            sizes
-                .iter()
-                .map(|(bytes, rounds, samples)| format!("{bytes}:{rounds}:{samples}")),
-        )
+        .args(sizes.iter().map(|size| {
+            let Size {
+                bytes,
+                rounds,
+                samples,
+            } = size;
+            format!("{bytes}:{rounds}:{samples}")
+        }))
         .output()
         .expect("mpirun is needed: install openmpi-bin");
     assert!(output.status.success(), "{output:?}");

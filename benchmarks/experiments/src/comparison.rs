@@ -7,13 +7,13 @@ use crate::peers::{Answer, Peers};
 use crate::size::Size;
 use burst_client::Flare;
 use burst_tests::{Driver, account};
-use pagerank::generate as graphs;
+use pagerank::generate::PowerLaw;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
-use terasort::{generate, record::RECORD, validate};
+use terasort::{generate::Records, record::RECORD, validate};
 
 /// One worker per processor.
 const WORKERS: u32 = 2;
@@ -112,7 +112,13 @@ impl Ground<'_> {
     fn pagerank(&self, findings: &mut Findings) {
         let graph = self.scratch.join("graph.txt");
         let file = BufWriter::new(File::create(&graph).unwrap());
-        graphs::rmat(self.size.graph, 16, 1, file).unwrap();
+        PowerLaw {
+            scale: self.size.graph,
+            edges: 16,
+            seed: 1,
+        }
+        .write(file)
+        .unwrap();
         let params = json!({"graph": graph, "iterations": ITERATIONS, "tolerance": 0.0, "top": 10});
         let outputs = self.ours(findings, "pagerank", "load", |_| params.clone());
         let answer = self.peers.run(
@@ -136,7 +142,12 @@ impl Ground<'_> {
 
     fn terasort(&self, findings: &mut Findings) {
         let input = self.scratch.join("records");
-        generate::generate(&input, self.size.sorted / RECORD as u64, 1, 2).unwrap();
+        Records {
+            count: self.size.sorted / RECORD as u64,
+            seed: 1,
+        }
+        .write(&input, 2)
+        .unwrap();
         let expected = validate::summarise(&input).unwrap();
         let output = |run: &str| {
             let path = self.scratch.join(format!("sorted-{run}"));

@@ -4,7 +4,7 @@ use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::size::Size;
 use burst_tests::{Driver, Redis, account};
-use pagerank::generate;
+use pagerank::generate::PowerLaw;
 use serde_json::json;
 use std::fs::File;
 use std::io::BufWriter;
@@ -31,12 +31,12 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     );
     let scratch = account::directory("burst-experiment-");
     let graph = scratch.path().join("graph");
-    generate::rmat(
-        size.graph,
-        16,
-        1,
-        BufWriter::new(File::create(&graph).unwrap()),
-    )
+    PowerLaw {
+        scale: size.graph,
+        edges: 16,
+        seed: 1,
+    }
+    .write(BufWriter::new(File::create(&graph).unwrap()))
     .unwrap();
     let redis = Redis::start();
     let bed = Bed::start_with_redis(Driver::Process, WORKERS, &redis);

@@ -3,8 +3,7 @@
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::size::Size;
-use crate::store::Store;
-use burst_tests::{Driver, docker};
+use burst_tests::{Driver, S3Server, docker};
 use serde_json::json;
 
 pub fn measure(size: &Size, findings: &mut Findings) {
@@ -16,13 +15,13 @@ pub fn measure(size: &Size, findings: &mut Findings) {
          byte per pack by which its size is asked for.",
     );
     let workers = size.loaders;
-    let store = Store::start(&docker::bridge_gateway());
+    let store = S3Server::fast(&docker::bridge_gateway());
     let bytes: Vec<u8> = (0..size.object)
         .map(|place| ((place * 31) >> 7) as u8)
         .collect();
     std::fs::write(store.file("object"), &bytes).unwrap();
     drop(bytes);
-    let bed = Bed::start_cold_near(Driver::Docker, workers, store.address());
+    let bed = Bed::start_cold_near(Driver::Docker, workers, &store.address());
     bed.deploy("probe");
     let memory = (size.object >> 20) + 64;
     let granularities = bed::granularities(workers);

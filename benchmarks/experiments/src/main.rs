@@ -10,7 +10,7 @@
 //! | the findings: figures, spans of time, goals met and missed | `findings` |
 //! | the sizes of the experiments | `size` |
 //! | a platform to run flares on | `bed` |
-//! | an S3 server that counts the bytes it serves | `store` |
+//! | an S3 server that counts the bytes it serves | `burst_test_servers` |
 //! | the peers' virtual environment and scripts | `peers` |
 //! | CSV, pictures and the page | `publish` |
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -28,7 +28,6 @@ mod simultaneity;
 mod size;
 mod sorting;
 mod startup;
-mod store;
 
 use clap::{Parser, ValueEnum};
 use findings::Findings;

@@ -3,8 +3,7 @@
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::size::Size;
-use crate::store::Store;
-use burst_tests::{Driver, docker};
+use burst_tests::{Driver, S3Server, docker};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -17,7 +16,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
          into numbers by itself; in a pack each does a share.",
     );
     let workers = size.loaders;
-    let store = Store::start(&docker::bridge_gateway());
+    let store = S3Server::fast(&docker::bridge_gateway());
     let packages = debian::read().unwrap();
     let mut text = String::new();
     for package in &packages.list {
@@ -26,7 +25,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     }
     let text = text.repeat(size.texts as usize);
     std::fs::write(store.file("texts"), &text).unwrap();
-    let bed = Bed::start_cold_near(Driver::Docker, workers, store.address());
+    let bed = Bed::start_cold_near(Driver::Docker, workers, &store.address());
     bed.deploy("gridsearch");
     let memory = (text.len() >> 20) * 4 + 64;
     // One epoch, and one combination for each worker, because only the time before training is

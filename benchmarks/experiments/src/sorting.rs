@@ -3,13 +3,12 @@
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::size::Size;
-use crate::store::Store;
-use burst_tests::{Driver, account};
+use burst_tests::{Driver, S3Server, account};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 use terasort::record::{KEY, Key, RECORD, key};
-use terasort::{generate, validate};
+use terasort::{generate::Records, validate};
 
 const WORKERS: u32 = 8;
 
@@ -28,7 +27,12 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     );
     let scratch = account::directory("burst-experiment-");
     let input = scratch.path().join("input");
-    generate::generate(&input, size.sorted / RECORD as u64, 1, 2).unwrap();
+    Records {
+        count: size.sorted / RECORD as u64,
+        seed: 1,
+    }
+    .write(&input, 2)
+    .unwrap();
     let expected = validate::summarise(&input).unwrap();
     let bed = Bed::start_cold(Driver::Process, WORKERS);
     bed.deploy("terasort");
@@ -65,7 +69,7 @@ fn mapreduce(
     findings: &mut Findings,
     keep: bool,
 ) {
-    let store = Store::start("127.0.0.1");
+    let store = S3Server::fast("127.0.0.1");
     let asked = Instant::now();
     let from = SystemTime::now();
     let params = json!({

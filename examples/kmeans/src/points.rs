@@ -46,28 +46,43 @@ impl Points {
     }
 }
 
-/// Writes random points around `clusters` centres. The centres are uniform in a cube of side 100; the points of a
-/// cluster deviate from its centre by 1 in each dimension. The same seed gives the same points.
-///
-/// # Errors
-/// When `file` cannot be written to.
-pub fn generate(
-    count: u64,
-    dimensions: usize,
-    clusters: usize,
-    seed: u64,
-    mut file: impl Write,
-) -> io::Result<()> {
-    let mut random = SmallRng::seed_from_u64(seed);
-    let places = 0..clusters.max(1) * dimensions;
-    let centres: Vec<f64> = places.map(|_| random.random_range(0.0..100.0)).collect();
-    for _ in 0..count {
-        let centre = random.random_range(0..clusters.max(1)) * dimensions;
-        for coordinate in &centres[centre..centre + dimensions] {
-            // The sum of 12 such numbers is close to a normal distribution with deviation 1.
-            let deviation: f64 = (0..12).map(|_| random.random::<f64>() - 0.5).sum();
-            file.write_all(&(coordinate + deviation).to_le_bytes())?;
+/// Random points around centres. The centres are uniform in a cube of side 100; the points of a cluster deviate from
+/// its centre by 1 in each dimension.
+#[derive(Debug, Clone, Copy)]
+pub struct Clusters {
+    /// Number of points.
+    pub count: u64,
+    /// Number of coordinates per point.
+    pub dimensions: usize,
+    /// Number of centres.
+    pub clusters: usize,
+    /// Seed of the random numbers; the same seed gives the same points.
+    pub seed: u64,
+}
+
+impl Clusters {
+    /// Writes the points.
+    ///
+    /// # Errors
+    /// When `file` cannot be written to.
+    pub fn write(self, mut file: impl Write) -> io::Result<()> {
+        let Self {
+            count,
+            dimensions,
+            clusters,
+            seed,
+        } = self;
+        let mut random = SmallRng::seed_from_u64(seed);
+        let places = 0..clusters.max(1) * dimensions;
+        let centres: Vec<f64> = places.map(|_| random.random_range(0.0..100.0)).collect();
+        for _ in 0..count {
+            let centre = random.random_range(0..clusters.max(1)) * dimensions;
+            for coordinate in &centres[centre..centre + dimensions] {
+                // The sum of 12 such numbers is close to a normal distribution with deviation 1.
+                let deviation: f64 = (0..12).map(|_| random.random::<f64>() - 0.5).sum();
+                file.write_all(&(coordinate + deviation).to_le_bytes())?;
+            }
         }
+        file.flush()
     }
-    file.flush()
 }

@@ -3,7 +3,7 @@
 
 use burst::data::Part;
 use kmeans::cluster::{Clustered, Input, work};
-use kmeans::points::{self, Points};
+use kmeans::points::{Clusters, Points};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,13 @@ fn run(input: &Input, (size, granularity): (usize, u32)) -> Vec<Clustered> {
 
 fn generated(directory: &Path, count: u64, clusters: usize) -> PathBuf {
     let path = directory.join("points");
-    points::generate(count, 3, clusters, 1, File::create(&path).unwrap()).unwrap();
+    let points = Clusters {
+        count,
+        dimensions: 3,
+        clusters,
+        seed: 1,
+    };
+    points.write(File::create(&path).unwrap()).unwrap();
     path
 }
 

@@ -28,22 +28,37 @@ pub fn dependencies(packages: &Packages, mut graph: impl Write) -> io::Result<()
     graph.flush()
 }
 
-/// Writes a power-law graph of `2^scale` nodes with `edges` edges per node. R-MAT halves the adjacency matrix in
-/// both directions `scale` times, and continues in a random quarter each time. The same seed gives the same graph.
-pub fn rmat(scale: u32, edges: u64, seed: u64, mut graph: impl Write) -> io::Result<()> {
-    let mut random = SmallRng::seed_from_u64(seed);
-    let [first, second, third] = QUARTERS;
-    for _ in 0..edges << scale {
-        let (mut from, mut to) = (0u32, 0u32);
-        for _ in 0..scale {
-            let place: f64 = random.random();
-            from = from << 1 | u32::from(place >= first + second);
-            let right = (first..first + second).contains(&place) || place >= first + second + third;
-            to = to << 1 | u32::from(right);
+/// A power-law graph. R-MAT halves the adjacency matrix in both directions `scale` times, and continues in a random
+/// quarter each time.
+#[derive(Debug, Clone, Copy)]
+pub struct PowerLaw {
+    /// Number of nodes, as a power of two.
+    pub scale: u32,
+    /// Number of edges per node.
+    pub edges: u64,
+    /// Seed of the random numbers; the same seed gives the same graph.
+    pub seed: u64,
+}
+
+impl PowerLaw {
+    /// Writes its edges.
+    pub fn write(self, mut graph: impl Write) -> io::Result<()> {
+        let Self { scale, edges, seed } = self;
+        let mut random = SmallRng::seed_from_u64(seed);
+        let [first, second, third] = QUARTERS;
+        for _ in 0..edges << scale {
+            let (mut from, mut to) = (0u32, 0u32);
+            for _ in 0..scale {
+                let place: f64 = random.random();
+                from = from << 1 | u32::from(place >= first + second);
+                let right =
+                    (first..first + second).contains(&place) || place >= first + second + third;
+                to = to << 1 | u32::from(right);
+            }
+            writeln!(graph, "{from}\t{to}")?;
         }
-        writeln!(graph, "{from}\t{to}")?;
+        graph.flush()
     }
-    graph.flush()
 }
 
 #[cfg(test)]
@@ -72,7 +87,13 @@ mod tests {
     #[test]
     fn few_nodes_have_most_edges() {
         let mut graph = Vec::new();
-        rmat(10, 8, 1, &mut graph).unwrap();
+        PowerLaw {
+            scale: 10,
+            edges: 8,
+            seed: 1,
+        }
+        .write(&mut graph)
+        .unwrap();
         let mut degrees = vec![0; 1 << 10];
         for line in String::from_utf8(graph).unwrap().lines() {
             let (from, to) = line.split_once('\t').unwrap();

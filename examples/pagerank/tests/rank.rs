@@ -3,7 +3,7 @@
 
 use burst::data::Part;
 use pagerank::edges::{self, Edge};
-use pagerank::generate;
+use pagerank::generate::{self, PowerLaw};
 use pagerank::rank::{Input, Ranked, work};
 use std::fs::File;
 use std::io::BufWriter;
@@ -97,7 +97,13 @@ fn check(graph: &Path, shapes: &[(usize, u32)]) {
 fn a_power_law_graph_at_any_size_and_granularity() {
     let directory = tempfile::tempdir().unwrap();
     let graph = directory.path().join("graph");
-    generate::rmat(8, 8, 1, BufWriter::new(File::create(&graph).unwrap())).unwrap();
+    PowerLaw {
+        scale: 8,
+        edges: 8,
+        seed: 1,
+    }
+    .write(BufWriter::new(File::create(&graph).unwrap()))
+    .unwrap();
     check(&graph, &SHAPES);
 }
 

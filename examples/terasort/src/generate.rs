@@ -14,36 +14,48 @@ use std::path::Path;
 /// independently.
 const BLOCK: u64 = 8192;
 
-/// Writes `records` records to `path` on `threads` threads.
-pub fn generate(path: &Path, records: u64, seed: u64, threads: u32) -> io::Result<()> {
-    let file = File::create(path)?;
-    file.set_len(records * RECORD as u64)?;
-    let blocks = records.div_ceil(BLOCK);
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..threads.max(1))
-            .map(|thread| {
-                let file = &file;
-                scope.spawn(move || {
-                    let own = Part {
-                        index: thread,
-                        of: threads.max(1),
-                    };
-                    let mut buffer = Vec::with_capacity(BLOCK as usize * RECORD);
-                    share(blocks, own).try_for_each(|block| {
-                        let first = block * BLOCK;
-                        buffer.clear();
-                        fill(&mut buffer, first..records.min(first + BLOCK), seed ^ block);
-                        file.write_all_at(&buffer, first * RECORD as u64)
+/// The records of an input.
+#[derive(Debug, Clone, Copy)]
+pub struct Records {
+    /// How many there are.
+    pub count: u64,
+    /// Seed of the random numbers.
+    pub seed: u64,
+}
+
+impl Records {
+    /// Writes them to `path` on `threads` threads.
+    pub fn write(self, path: &Path, threads: u32) -> io::Result<()> {
+        let Self { count, seed } = self;
+        let file = File::create(path)?;
+        file.set_len(count * RECORD as u64)?;
+        let blocks = count.div_ceil(BLOCK);
+        std::thread::scope(|scope| {
+            let writers: Vec<_> = (0..threads.max(1))
+                .map(|thread| {
+                    let file = &file;
+                    scope.spawn(move || {
+                        let own = Part {
+                            index: thread,
+                            of: threads.max(1),
+                        };
+                        let mut buffer = Vec::with_capacity(BLOCK as usize * RECORD);
+                        share(blocks, own).try_for_each(|block| {
+                            let first = block * BLOCK;
+                            buffer.clear();
+                            fill(&mut buffer, first..count.min(first + BLOCK), seed ^ block);
+                            file.write_all_at(&buffer, first * RECORD as u64)
+                        })
                     })
                 })
+                .collect();
+            writers.into_iter().try_for_each(|writer| {
+                writer
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("a generating thread panicked")))
             })
-            .collect();
-        writers.into_iter().try_for_each(|writer| {
-            writer
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("a generating thread panicked")))
         })
-    })
+    }
 }
 
 fn fill(buffer: &mut Vec<u8>, numbers: std::ops::Range<u64>, seed: u64) {
@@ -72,7 +84,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let make = |name: &str, seed, threads| {
             let path = directory.path().join(name);
-            generate(&path, 20_000, seed, threads).unwrap();
+            let records = Records {
+                count: 20_000,
+                seed,
+            };
+            records.write(&path, threads).unwrap();
             std::fs::read(path).unwrap()
         };
         let one = make("one", 1, 1);

@@ -162,14 +162,15 @@ pub fn write_in_order(mut file: File, parts: &[Vec<u8>], order: &[Entry]) -> io:
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use crate::{generate::generate, validate};
+    use crate::{generate::Records, validate};
 
     #[test]
     fn sorts_at_any_size_and_granularity() {
         let directory = tempfile::tempdir().unwrap();
         let input = directory.path().join("input");
-        for records in [0, 1, 5, 20_000] {
-            generate(&input, records, 42, 2).unwrap();
+        for count in [0, 1, 5, 20_000] {
+            let records = Records { count, seed: 42 };
+            records.write(&input, 2).unwrap();
             let expected = validate::summarise(&input).unwrap();
             for (size, granularity) in [
                 (1, 1),
@@ -188,10 +189,10 @@ mod tests {
                 };
                 let sorted = burst::testing::run(work, vec![given; size], granularity).unwrap();
                 assert_eq!(validate::check_sorted(output.path()).unwrap(), expected);
-                assert_eq!(sorted.iter().map(|s| s.written).sum::<u64>(), records);
-                if records > 10_000 {
+                assert_eq!(sorted.iter().map(|s| s.written).sum::<u64>(), count);
+                if count > 10_000 {
                     let most = sorted.iter().map(|s| s.written).max().unwrap();
-                    assert!(most <= records / size as u64 * 3 / 2, "uneven: {sorted:?}");
+                    assert!(most <= count / size as u64 * 3 / 2, "uneven: {sorted:?}");
                 }
             }
         }

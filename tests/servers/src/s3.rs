@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use hyper::Method;
 use hyper::body::Incoming;
+use hyper::header::CONTENT_LENGTH;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
@@ -27,6 +30,7 @@ pub struct S3Server {
     host: String,
     port: u16,
     requests: Arc<Mutex<BTreeMap<String, u64>>>,
+    given: Arc<AtomicU64>,
     directory: TempDir,
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -58,6 +62,15 @@ impl S3Server {
         Self::of("127.0.0.1", Manners::default(), false)
     }
 
+    /// Like [`open`](Self::open), at one of this machine's addresses, and fast: for benchmarks of what reads from it.
+    pub fn fast(host: &str) -> Self {
+        let manners = Manners {
+            fast: true,
+            ..Manners::default()
+        };
+        Self::of(host, manners, false)
+    }
+
     fn of(host: &str, manners: Manners, signed: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
@@ -68,12 +81,13 @@ impl S3Server {
         }
         let service = service.build();
         let requests: Arc<Mutex<BTreeMap<String, u64>>> = Arc::default();
-        let counts = Arc::clone(&requests);
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
+        let given = Arc::<AtomicU64>::default();
+        let counters = (Arc::clone(&requests), Arc::clone(&given));
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        if !manners.fast {
+            runtime.worker_threads(1);
+        }
+        let runtime = runtime.enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind((host, 0))).unwrap();
         let port = listener.local_addr().unwrap().port();
         runtime.spawn(async move {
@@ -81,11 +95,21 @@ impl S3Server {
                 let Ok((socket, _)) = listener.accept().await else {
                     continue;
                 };
-                let (service, counts) = (service.clone(), Arc::clone(&counts));
+                let (service, (counts, given)) = (service.clone(), counters.clone());
                 let service = service_fn(move |request: hyper::Request<Incoming>| {
-                    let method = request.method().to_string();
-                    *counts.lock().unwrap().entry(method).or_default() += 1;
-                    Service::call(&service, request)
+                    let method = request.method().clone();
+                    let count = method.to_string();
+                    *counts.lock().unwrap().entry(count).or_default() += 1;
+                    let (answer, given) = (Service::call(&service, request), Arc::clone(&given));
+                    async move {
+                        let answer = answer.await?;
+                        if method == Method::GET {
+                            let length = answer.headers().get(CONTENT_LENGTH);
+                            let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+                            given.fetch_add(length.unwrap_or(0), Ordering::Relaxed);
+                        }
+                        Ok::<_, s3s::HttpError>(answer)
+                    }
                 });
                 tokio::spawn(async move {
                     let _ = Builder::new(TokioExecutor::new())
@@ -98,6 +122,7 @@ impl S3Server {
             host: host.to_owned(),
             port,
             requests,
+            given,
             directory,
             runtime: Some(runtime),
         }
@@ -118,7 +143,7 @@ impl S3Server {
 
     /// The URL of the object of this name.
     pub fn url(&self, name: &str) -> String {
-        format!("http://{}:{}/{BUCKET}/{name}", self.host, self.port)
+        format!("http://{}/{BUCKET}/{name}", self.address())
     }
 
     /// The file that is the object of this name.
@@ -131,6 +156,11 @@ impl S3Server {
         self.directory.path()
     }
 
+    /// Where it listens, as `host:port`.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.host, self.port)
+    }
+
     /// The port that it listens on.
     pub fn port(&self) -> u16 {
         self.port
@@ -139,6 +169,11 @@ impl S3Server {
     /// The number of requests so far, by method.
     pub fn requests(&self) -> BTreeMap<String, u64> {
         self.requests.lock().unwrap().clone()
+    }
+
+    /// The number of bytes in the answers to GET requests so far.
+    pub fn given(&self) -> u64 {
+        self.given.load(Ordering::Relaxed)
     }
 
     /// The names of all objects under a prefix, in order.
@@ -179,5 +214,51 @@ pub(crate) fn objects_in(directory: &Path) -> Vec<String> {
 impl Drop for S3Server {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// Sends a request for an object of a server, and returns the answer.
+    fn get(server: &S3Server, name: &str, headers: &str) -> String {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        let host = server.address();
+        write!(
+            stream,
+            "GET /{BUCKET}/{name} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    #[test]
+    fn a_fast_server_counts_the_bytes_that_it_gives() {
+        let server = S3Server::fast("127.0.0.1");
+        std::fs::write(server.file("object"), "0123456789").unwrap();
+        let whole = get(&server, "object", "");
+        assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
+        assert!(whole.ends_with("\r\n\r\n0123456789"), "{whole}");
+        assert_eq!(server.given(), 10);
+        let part = get(&server, "object", "Range: bytes=2-4\r\n");
+        assert!(part.starts_with("HTTP/1.1 206"), "{part}");
+        assert!(part.contains("bytes 2-4/10"), "{part}");
+        assert!(part.ends_with("\r\n\r\n234"), "{part}");
+        assert_eq!(server.given(), 13);
+    }
+
+    #[test]
+    fn a_fast_server_reads_below_its_directory_only() {
+        let server = S3Server::fast("127.0.0.1");
+        for name in ["none", "../../etc/passwd", "..%2F..%2Fetc%2Fpasswd"] {
+            let answer = get(&server, name, "");
+            assert!(answer.starts_with("HTTP/1.1 4"), "{name}: {answer}");
+        }
     }
 }

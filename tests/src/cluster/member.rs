@@ -75,7 +75,7 @@ impl Member {
     #[track_caller]
     pub(super) fn await_ready(&mut self) {
         let ready = self.node.as_mut().expect("it was started").ready();
-        self.ready = ready.unwrap_or_else(|said| panic!("{}: {said}", self.name));
+        self.ready = ready.unwrap_or_else(|ended| panic!("{}: {ended}", self.name));
     }
 
     /// Fails the test if the node has ended: waiting for it would be in vain.
@@ -99,11 +99,11 @@ impl Member {
                 self.ready = ready;
                 false
             }
-            Err(said) if said.contains("went on without this one") => {
+            Err(ended) if ended.said.contains("went on without this one") => {
                 self.node = None;
                 true
             }
-            Err(said) => panic!("{}: {said}", self.name),
+            Err(ended) => panic!("{}: {ended}", self.name),
         }
     }
 

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::strikes::Case;
 
-/// How long a running flare takes without faults, and a queued or new one, in milliseconds.
-const LONG: u64 = 8_000;
-const SHORT: u64 = 1_000;
+/// How long a running flare takes without faults, and a queued or new one.
+const LONG: Duration = Duration::from_secs(8);
+const SHORT: Duration = Duration::from_secs(1);
 /// How long a flare may take in total, whatever the fault; if longer, it hangs.
 const LIMIT: Duration = Duration::from_secs(150);
 
@@ -97,7 +97,7 @@ impl Work {
     /// that arrives during the fault.
     pub(crate) fn through(&mut self, cluster: &mut Cluster, case: &Case, run: u32) -> Vec<Row> {
         let spread = |work: &mut Self, size: u32| {
-            let order = work.order(case, size).millis(LONG);
+            let order = work.order(case, size).lasting(LONG);
             order.option("granularity", size / 3)
         };
         let running = spread(self, 12);
@@ -108,11 +108,11 @@ impl Work {
         self.begun(&running);
         watched.push(self.watch(cluster, Kind::Retried, retried.clone()));
         self.begun(&retried);
-        let queued = self.order(case, 4).millis(SHORT);
+        let queued = self.order(case, 4).lasting(SHORT);
         watched.push(self.watch(cluster, Kind::Queued, queued.clone()));
         is_queued(cluster);
         let mend = case.strike(cluster);
-        let new = self.order(case, 4).millis(SHORT);
+        let new = self.order(case, 4).lasting(SHORT);
         watched.push(self.watch(cluster, Kind::New, new));
         mend(cluster);
         let seen: Vec<Seen> = watched.into_iter().map(|it| it.join().unwrap()).collect();

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
@@ -173,20 +174,19 @@ impl Client {
             .option("granularity", self.random.random_range(1..=size))
             .letters(self.random.random_range(0..most));
         match self.random.random_range(0..10) {
-            0..3 => (
-                order.millis(self.random.random_range(0..200)),
-                End::Succeeded,
-            ),
-            3..7 => {
-                let order = order.millis(self.random.random_range(1_000..8_000));
-                (order, End::Succeeded)
-            }
+            0..3 => (order.lasting(self.millis(0..200)), End::Succeeded),
+            3..7 => (order.lasting(self.millis(1_000..8_000)), End::Succeeded),
             7 | 8 => {
-                let order = order.millis(self.random.random_range(0..5_000));
+                let order = order.lasting(self.millis(0..5_000));
                 (order.fails(self.random.random_range(0..size)), End::Failed)
             }
-            _ => (order.millis(LIMIT.as_millis() as u64), End::Cancelled),
+            _ => (order.lasting(LIMIT), End::Cancelled),
         }
+    }
+
+    /// A random number of milliseconds.
+    fn millis(&mut self, range: Range<u64>) -> Duration {
+        Duration::from_millis(self.random.random_range(range))
     }
 
     /// Runs a flare; the error describes what is wrong with its outcome.
@@ -194,7 +194,7 @@ impl Client {
         let blocking = end != End::Cancelled && self.random.random_range(0..4) == 0;
         let id = self.patient.start(order, &self.runs, blocking)?;
         if end == End::Cancelled {
-            thread::sleep(Duration::from_millis(self.random.random_range(0..4_000)));
+            thread::sleep(self.millis(0..4_000));
             self.patient.cancel(&id)?;
         }
         let flare = self.patient.ended(&id, LIMIT)?;

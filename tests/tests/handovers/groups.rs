@@ -45,7 +45,7 @@ impl Opened {
 
     #[track_caller]
     fn flare(&self, cluster: &Cluster, params: &Value) -> String {
-        let body = json!({"params": params, "timeout": failing::LONG});
+        let body = json!({"params": params, "timeout": failing::LONG_TIMEOUT});
         let accepted = cluster.api().client().flare_on_group(&self.id, &body);
         accepted.unwrap().read().unwrap().flare_id
     }

@@ -1,7 +1,7 @@
 //! Generates points for the example.
 
 use clap::Parser;
-use kmeans::points;
+use kmeans::points::Clusters;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -30,14 +30,13 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let file = File::create(&arguments.path).map(|file| BufWriter::with_capacity(1 << 20, file));
     let written = file.and_then(|file| {
-        let Arguments {
-            count,
-            dimensions,
-            clusters,
-            seed,
-            ..
-        } = arguments;
-        points::generate(count, dimensions, clusters, seed, file)
+        let points = Clusters {
+            count: arguments.count,
+            dimensions: arguments.dimensions,
+            clusters: arguments.clusters,
+            seed: arguments.seed,
+        };
+        points.write(file)
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
 //! Generates graphs for the example.
 
 use clap::{Parser, Subcommand};
-use pagerank::generate;
+use pagerank::generate::{self, PowerLaw};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn run(command: Command) -> Result<(), Error> {
             scale,
             edges,
             seed,
-        } => write(&path, |file| generate::rmat(scale, edges, seed, file)),
+        } => write(&path, |file| PowerLaw { scale, edges, seed }.write(file)),
     }
 }
 

@@ -4,9 +4,9 @@ use clap::Parser;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use terasort::generate::Records;
 use terasort::record::RECORD;
-use terasort::validate::{Invalid, Summary};
-use terasort::{generate, validate};
+use terasort::validate::{self, Invalid, Summary};
 
 #[derive(Parser)]
 #[command(about = "Make TeraSort input and prove its sorted output")]
@@ -60,15 +60,12 @@ fn run(command: Command) -> Result<String, TeraError> {
     match command {
         Command::Generate {
             path,
-            records,
+            records: count,
             seed,
         } => {
             let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
-            generate::generate(&path, records, seed, threads)?;
-            Ok(format!(
-                "{records} records, {} bytes",
-                records * RECORD as u64
-            ))
+            Records { count, seed }.write(&path, threads)?;
+            Ok(format!("{count} records, {} bytes", count * RECORD as u64))
         }
         Command::Validate { input, output } => {
             let (expected, found) = (
