@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::collective;
 use crate::communicator::Communicator;
-use crate::error::Error;
 use crate::group::Group;
 use crate::rank::Rank;
 
@@ -82,30 +80,6 @@ impl Communicator {
             Some(leaders) => self.within(leaders),
             None => self.clone(),
         })
-    }
-
-    /// Divides the group: members that pass the same color form a new group, ranked by key and, if
-    /// keys are equal, by their old rank. A member that passes `None` is in no new group.
-    ///
-    /// This is a collective: all members must call it. Cost: an
-    /// [`all_gather`](Communicator::all_gather) of a few bytes.
-    ///
-    /// # Errors
-    /// Same as [`Communicator::barrier`]; also [`Error::TooManyGroups`] once the new group's first
-    /// member has been in some 858 million splits, divided by the number of the flare's workers.
-    ///
-    /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
-    /// let results = testing::run(&[2, 2], &BackendConfig::new("memory"), |worker| {
-    ///     let me = worker.worker_id();
-    ///     let half = worker.split(Some(me % 2), -i64::from(me))?.unwrap();
-    ///     Ok(half.all_gather(me)?.to_vec())
-    /// });
-    /// assert_eq!(results[0], Ok(vec![2, 0]));
-    /// assert_eq!(results[3], Ok(vec![3, 1]));
-    /// ```
-    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>, Error> {
-        self.noted(collective::split::split(self, color, key))
     }
 
     /// Returns this worker's handle of another group that it is in.

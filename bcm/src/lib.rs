@@ -33,7 +33,6 @@ mod address;
 mod call_history;
 mod cancellation;
 mod collective;
-mod collectives;
 mod communicator;
 mod config;
 mod connections;

@@ -11,10 +11,33 @@ use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::rank::Rank;
 
-pub(crate) fn all_to_all<T: Payload>(
-    communicator: &Communicator,
-    values: Vec<T>,
-) -> Result<Vec<T>, Error> {
+impl Communicator {
+    /// Gives value `i` of every worker to worker `i`, which gets them in the order of their
+    /// senders. If `T` is a `Vec`, each can have a different length. Every worker waits for every
+    /// other.
+    ///
+    /// Cost: one pointer per pair of workers in a pack. Each pack sends every other pack one
+    /// message with all values of up to 8 KiB (less if there are more than a thousand), copied once
+    /// on either side, plus 12 bytes for each; longer values are messages of their own.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is not exactly one value per worker; also those of
+    /// [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let me = worker.worker_id();
+    ///     worker.all_to_all(vec![(me, 0), (me, 1)])
+    /// });
+    /// assert_eq!(results[1], Ok(vec![(0, 1), (1, 1)]));
+    /// ```
+    pub fn all_to_all<T: Payload>(&self, values: Vec<T>) -> Result<Vec<T>, Error> {
+        self.noted(all_to_all(self, values))
+    }
+}
+
+fn all_to_all<T: Payload>(communicator: &Communicator, values: Vec<T>) -> Result<Vec<T>, Error> {
     let operation = Operation::AllToAll;
     let size = communicator.group.size();
     check_one_each(operation, size, &values)?;

@@ -8,7 +8,29 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
 
-pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
+impl Communicator {
+    /// Returns when every worker has called it.
+    ///
+    /// Cost: `pack_size - 1` local messages in and out, and `log2(num_packs)` empty messages per
+    /// pack.
+    ///
+    /// # Errors
+    /// Those of every operation, and [`Error::CollectiveMismatch`] when another worker called
+    /// something else.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.barrier()
+    /// });
+    /// assert_eq!(results, [Ok(()), Ok(()), Ok(())]);
+    /// ```
+    pub fn barrier(&self) -> Result<(), Error> {
+        self.noted(barrier(self))
+    }
+}
+
+fn barrier(communicator: &Communicator) -> Result<(), Error> {
     let mut call = Call::begin::<()>(communicator, Operation::Barrier, NO_ROOT)?;
     let group = call.group;
     let ranks = &group.own_pack().ranks;

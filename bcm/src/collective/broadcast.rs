@@ -10,7 +10,33 @@ use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::rank::Rank;
 
-pub(crate) fn broadcast<T: Payload>(
+impl Communicator {
+    /// Gives the root's value to every worker.
+    ///
+    /// The root passes `Some`; values that other workers pass are dropped. Workers of one pack
+    /// share one value, which is never copied between them; `Arc::unwrap_or_clone` gives a worker
+    /// its own copy. The root does not wait for its own pack.
+    ///
+    /// Cost: one pointer per worker of a pack, one message per other pack.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when the root does not exist or passes `None`; also those of
+    /// [`Communicator::barrier`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let value = (worker.worker_id() == 3).then(|| "the word".to_owned());
+    ///     worker.broadcast(value, 3)
+    /// });
+    /// assert!(results.iter().all(|r| r.as_ref().is_ok_and(|v| **v == "the word")));
+    /// ```
+    pub fn broadcast<T: Payload>(&self, value: Option<T>, root: u32) -> Result<Arc<T>, Error> {
+        self.noted(broadcast(self, value, Rank(root)))
+    }
+}
+
+fn broadcast<T: Payload>(
     communicator: &Communicator,
     value: Option<T>,
     root: Rank,

@@ -21,10 +21,70 @@ use crate::operation::Operation;
 use crate::rank::Rank;
 use job::Job;
 
+impl Communicator {
+    /// Combines the vectors of all workers element by element; the root's vector then holds the
+    /// result.
+    ///
+    /// All workers pass vectors of the same length. Afterwards the contents of the other workers'
+    /// vectors are unspecified, but their memory can be reused; after an error a vector may be
+    /// empty. Inside a pack the vectors are moved, and all its workers combine them together, each
+    /// taking some slices, so every worker waits until its pack has finished. How workers are
+    /// distributed over packs affects the rounding of floating-point results.
+    ///
+    /// Cost: a few pointers per worker of a pack, one pass over all vectors at the speed of
+    /// memory; then `log2(num_packs)` rounds of one message of the vector's size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when lengths differ or the root does not exist; also those of
+    /// [`Communicator::barrier`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, Reducer, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let mut values = vec![1.0f64, f64::from(worker.worker_id())];
+    ///     worker.reduce_elements(&mut values, 0, Reducer::Sum)?;
+    ///     Ok(values)
+    /// });
+    /// assert_eq!(results[0], Ok(vec![3.0, 3.0]));
+    /// ```
+    pub fn reduce_elements<E: Number>(
+        &self,
+        values: &mut Vec<E>,
+        root: u32,
+        reducer: Reducer,
+    ) -> Result<(), Error> {
+        self.noted(reduce_elements(self, values, Rank(root), reducer))
+    }
+
+    /// Combines the vectors of all workers element by element and gives the result to each of them.
+    ///
+    /// Like [`Communicator::reduce_elements`] at worker 0 followed by [`Communicator::broadcast`]:
+    /// the workers of a pack share one result.
+    ///
+    /// # Errors
+    /// Same as [`Communicator::reduce_elements`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, Reducer, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let values = vec![worker.worker_id(), 7];
+    ///     Ok(worker.all_reduce_elements(values, Reducer::Max)?.to_vec())
+    /// });
+    /// assert_eq!(results, vec![Ok(vec![2, 7]); 3]);
+    /// ```
+    pub fn all_reduce_elements<E: Number>(
+        &self,
+        values: Vec<E>,
+        reducer: Reducer,
+    ) -> Result<Arc<Vec<E>>, Error> {
+        self.noted(all_reduce_elements(self, values, reducer))
+    }
+}
+
 /// The total size of all vectors, in bytes, from which it pays to wake the other members of a pack.
 const WORTH_SHARING: usize = 512 << 10;
 
-pub(crate) fn reduce<E: Number>(
+fn reduce_elements<E: Number>(
     communicator: &Communicator,
     values: &mut Vec<E>,
     root: Rank,
@@ -45,7 +105,7 @@ pub(crate) fn reduce<E: Number>(
     Ok(())
 }
 
-pub(crate) fn all_reduce<E: Number>(
+fn all_reduce_elements<E: Number>(
     communicator: &Communicator,
     values: Vec<E>,
     reducer: Reducer,

@@ -11,7 +11,53 @@ use crate::payload::{self, Payload};
 use crate::rank::Rank;
 use crate::remote::{Bundle, Expectation};
 
-pub(crate) fn gather<T: Payload>(
+impl Communicator {
+    /// Collects the values of all workers at the root, in the order of ranks.
+    ///
+    /// No worker waits for the root, but the first worker of each other pack waits for the rest of
+    /// its pack, as it sends their values of up to 8 KiB together with its own.
+    ///
+    /// Cost: one pointer per worker of the root's pack; one message per other pack with its short
+    /// values, plus 12 bytes for each, and one message per longer value.
+    ///
+    /// # Errors
+    /// Same as [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.gather(worker.worker_id() * 10, 0)
+    /// });
+    /// assert_eq!(results[0], Ok(Some(vec![0, 10, 20])));
+    /// ```
+    pub fn gather<T: Payload>(&self, value: T, root: u32) -> Result<Option<Vec<T>>, Error> {
+        self.noted(gather(self, value, Rank(root)))
+    }
+
+    /// Collects the values of all workers, in the order of ranks, and gives the list to each of
+    /// them.
+    ///
+    /// The workers of a pack share one result. Every worker waits for every other.
+    ///
+    /// Cost: a few pointers per worker of a pack. Each pack sends every other pack one message with
+    /// all its values of up to 8 KiB, plus 12 bytes for each, and one message per longer value.
+    ///
+    /// # Errors
+    /// Same as [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     Ok(worker.all_gather(worker.worker_id())?.to_vec())
+    /// });
+    /// assert_eq!(results, vec![Ok(vec![0, 1, 2]); 3]);
+    /// ```
+    pub fn all_gather<T: Payload>(&self, value: T) -> Result<Arc<Vec<T>>, Error> {
+        self.noted(all_gather(self, value, Operation::AllGather))
+    }
+}
+
+fn gather<T: Payload>(
     communicator: &Communicator,
     value: T,
     root: Rank,
@@ -66,7 +112,7 @@ fn collect<T: Payload>(call: &mut Call<'_>, value: T) -> Result<Vec<T>, Error> {
 
 /// Every value goes once to every other pack; the leader of each pack puts them in order and
 /// shares the result.
-pub(crate) fn all_gather<T: Payload>(
+pub(super) fn all_gather<T: Payload>(
     communicator: &Communicator,
     value: T,
     operation: Operation,

@@ -1,4 +1,5 @@
-//! Operations all workers take part in, one file each.
+//! Operations that all members of a group call together, in the same order: one file each, with the
+//! methods of [`Communicator`] and how they work.
 //!
 //! They are written in terms of the ranks of a group. Every call of a collective has a number, the
 //! same on every worker because all call the same collectives in the same order; it is part of
@@ -7,17 +8,17 @@
 //! `(number, source, destination)` identifies a message; one that arrived in a bundle with others
 //! is taken like any other.
 
-pub(crate) mod all_to_all;
-pub(crate) mod barrier;
-pub(crate) mod broadcast;
+mod all_to_all;
+mod barrier;
+mod broadcast;
 mod bundles;
-pub(crate) mod elements;
-pub(crate) mod gather;
-pub(crate) mod reduce;
-pub(crate) mod reduce_scatter;
-pub(crate) mod scan;
-pub(crate) mod scatter;
-pub(crate) mod split;
+mod elements;
+mod gather;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
+mod split;
 
 use std::sync::Arc;
 

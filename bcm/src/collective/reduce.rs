@@ -20,7 +20,57 @@ use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::rank::Rank;
 
-pub(crate) fn reduce<T: Payload>(
+impl Communicator {
+    /// Combines the values of all workers at the root, which gets `Some`.
+    ///
+    /// Values are combined in the order of worker ids, so `op` must be associative but need not be
+    /// commutative. Each pack combines its own values before any leave it.
+    ///
+    /// Cost: `log2(pack_size)` rounds in each pack, then `log2(num_packs)` rounds of one message.
+    ///
+    /// # Errors
+    /// Same as [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 3], &BackendConfig::new("memory"), |worker| {
+    ///     worker.reduce(worker.worker_id().to_string(), 4, |a, b| a + &b)
+    /// });
+    /// assert_eq!(results[4], Ok(Some("01234".to_owned())));
+    /// assert_eq!(results[0], Ok(None));
+    /// ```
+    pub fn reduce<T, F>(&self, value: T, root: u32, op: F) -> Result<Option<T>, Error>
+    where
+        T: Payload,
+        F: Fn(T, T) -> T,
+    {
+        self.noted(reduce(self, value, Rank(root), op))
+    }
+
+    /// Combines the values of all workers and gives the result to each of them.
+    ///
+    /// Like [`Communicator::reduce`] at worker 0 followed by [`Communicator::broadcast`].
+    ///
+    /// # Errors
+    /// Same as [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[3, 2], &BackendConfig::new("memory"), |worker| {
+    ///     Ok(*worker.all_reduce(worker.worker_id(), |a, b| a.max(b))?)
+    /// });
+    /// assert_eq!(results, vec![Ok(4); 5]);
+    /// ```
+    pub fn all_reduce<T, F>(&self, value: T, op: F) -> Result<Arc<T>, Error>
+    where
+        T: Payload,
+        F: Fn(T, T) -> T,
+    {
+        self.noted(all_reduce(self, value, op))
+    }
+}
+
+fn reduce<T: Payload>(
     communicator: &Communicator,
     value: T,
     root: Rank,
@@ -30,7 +80,7 @@ pub(crate) fn reduce<T: Payload>(
     combine(&mut call, value, root, &op)
 }
 
-pub(crate) fn all_reduce<T: Payload>(
+fn all_reduce<T: Payload>(
     communicator: &Communicator,
     value: T,
     op: impl Fn(T, T) -> T,

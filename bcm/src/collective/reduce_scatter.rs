@@ -9,10 +9,39 @@ use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::rank::Rank;
 
+impl Communicator {
+    /// Combines value `i` of every worker for worker `i`.
+    ///
+    /// Every worker passes one value per worker. Values are combined in the order of ranks; each
+    /// pack combines its own values before any leave it.
+    ///
+    /// Cost: a few pointers per pair of workers in a pack; each pack sends one value to every
+    /// worker of the other packs, as in [`Communicator::all_to_all`].
+    ///
+    /// # Errors
+    /// Same as [`Communicator::all_to_all`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let me = worker.worker_id();
+    ///     worker.reduce_scatter(vec![me, me * 10, me * 100], |a, b| a + b)
+    /// });
+    /// assert_eq!(results, [Ok(3), Ok(30), Ok(300)]);
+    /// ```
+    pub fn reduce_scatter<T, F>(&self, values: Vec<T>, op: F) -> Result<T, Error>
+    where
+        T: Payload,
+        F: Fn(T, T) -> T,
+    {
+        self.noted(reduce_scatter(self, values, op))
+    }
+}
+
 /// First the members of a run (neighbours in one pack) divide the work: the values for rank `d` are
 /// combined by member `d % len` of the run. That member sends the result to `d`, which combines the
 /// results of the runs, in their order.
-pub(crate) fn reduce_scatter<T: Payload>(
+fn reduce_scatter<T: Payload>(
     communicator: &Communicator,
     values: Vec<T>,
     op: impl Fn(T, T) -> T,

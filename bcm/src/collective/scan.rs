@@ -11,10 +11,57 @@ use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
+impl Communicator {
+    /// Combines the values of all workers up to and including this one, in the order of ranks.
+    ///
+    /// Cost: two pointers per worker of a pack, and `log2(num_packs)` rounds of one message.
+    ///
+    /// # Errors
+    /// Same as [`Communicator::barrier`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.scan(worker.worker_id() + 1, |a, b| a + b)
+    /// });
+    /// assert_eq!(results, [Ok(1), Ok(3), Ok(6)]);
+    /// ```
+    pub fn scan<T, F>(&self, value: T, op: F) -> Result<T, Error>
+    where
+        T: Payload + Clone,
+        F: Fn(T, T) -> T,
+    {
+        self.noted(scan(self, value, op))
+    }
+
+    /// Combines the values of all workers before this one, in the order of ranks; `None` for the
+    /// first.
+    ///
+    /// Cost and errors: as [`Communicator::scan`].
+    ///
+    /// # Errors
+    /// Same as [`Communicator::scan`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.exclusive_scan(worker.worker_id() + 1, |a, b| a + b)
+    /// });
+    /// assert_eq!(results, [Ok(None), Ok(Some(1)), Ok(Some(3))]);
+    /// ```
+    pub fn exclusive_scan<T, F>(&self, value: T, op: F) -> Result<Option<T>, Error>
+    where
+        T: Payload + Clone,
+        F: Fn(T, T) -> T,
+    {
+        self.noted(exclusive_scan(self, value, op))
+    }
+}
+
 /// `(before, up to)`: the values before a member combined, and the same including its own.
 type Prefixes<T> = (Option<T>, T);
 
-pub(crate) fn scan<T: Payload + Clone>(
+fn scan<T: Payload + Clone>(
     communicator: &Communicator,
     value: T,
     op: impl Fn(T, T) -> T,
@@ -22,7 +69,7 @@ pub(crate) fn scan<T: Payload + Clone>(
     prefixes(communicator, Operation::Scan, value, op).map(|(_, with)| with)
 }
 
-pub(crate) fn exclusive_scan<T: Payload + Clone>(
+fn exclusive_scan<T: Payload + Clone>(
     communicator: &Communicator,
     value: T,
     op: impl Fn(T, T) -> T,

@@ -9,7 +9,33 @@ use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::rank::Rank;
 
-pub(crate) fn scatter<T: Payload>(
+impl Communicator {
+    /// Gives each worker one of the root's values.
+    ///
+    /// The root passes one value per worker, in the order of ranks; values that other workers pass
+    /// are dropped. The root does not wait for the others, but they wait for the root.
+    ///
+    /// Cost: one pointer per worker of the root's pack; one message per other pack with all values
+    /// of up to 8 KiB for it, plus 12 bytes for each, and one message per longer value.
+    ///
+    /// # Errors
+    /// Same as [`Communicator::broadcast`]; also [`Error::InvalidArgument`] when the root does not
+    /// pass exactly one value per worker.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let values = (worker.worker_id() == 0).then(|| vec!['a', 'b', 'c']);
+    ///     worker.scatter(values, 0)
+    /// });
+    /// assert_eq!(results, [Ok('a'), Ok('b'), Ok('c')]);
+    /// ```
+    pub fn scatter<T: Payload>(&self, values: Option<Vec<T>>, root: u32) -> Result<T, Error> {
+        self.noted(scatter(self, values, Rank(root)))
+    }
+}
+
+fn scatter<T: Payload>(
     communicator: &Communicator,
     values: Option<Vec<T>>,
     root: Rank,
