@@ -193,11 +193,11 @@ load: build examples ## 200 clients with 10,000 small flares on a cluster of pro
 
 kills: build examples ## 10,000 invocations while packs, invokers and controllers are killed at random; INVOCATIONS, SEED
 	BURST_KILLS_INVOCATIONS=$(INVOCATIONS) BURST_KILLS_SEED=$(SEED) $(LINTED) test $(SHARED) --workspace --test survival \
-		kills::invocations_amid_random_kills -- --exact --nocapture
+		kills::invocations_survive_random_kills -- --exact --nocapture
 
 handovers: build examples ## flares while the scheduler's controller is killed or stopped and replaced, 200 times; HANDOVERS, SEED
 	BURST_HANDOVERS=$(HANDOVERS) BURST_HANDOVERS_SEED=$(SEED) $(LINTED) test $(SHARED) --workspace --test survival \
-		handovers::two_hundred_handovers -- --exact --nocapture
+		handovers::flares_survive_repeated_handovers -- --exact --nocapture
 
 test-upgrade: build examples ## nodes of the commit FROM and of this tree in one cluster, replaced under load, back and forth; UPGRADES, SEED
 	tests/former.sh $(FROM) target/former

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use burst_tests::load::nothing_is_held;
+use burst_tests::load::assert_all_slots_are_free;
 use comfy_table::{Table, presets};
 
 use crate::{Options, Part, part, start};
@@ -51,7 +51,7 @@ pub fn measure(options: &Options, reference: &Path) -> Vec<Row> {
         }
     });
     let turns: Vec<[Part; 2]> = turns.collect();
-    clusters.iter().for_each(nothing_is_held);
+    clusters.iter().for_each(assert_all_slots_are_free);
     let row = |figure, unit, of: &dyn Fn(&Part) -> f64| {
         let all = |which: usize| turns.iter().map(move |turn| of(&turn[which]));
         let ratios = sorted(

@@ -421,13 +421,13 @@ fn wrk(url: &str, script: &Path, clients: usize, time: Duration) -> Loaded {
         "30s",
     ]);
     wrk.arg("-s").arg(script).arg(url);
-    let said = command::run(&mut wrk, LIMIT).exits(0).stdout;
+    let output = command::run(&mut wrk, LIMIT).exits(0).stdout;
     assert!(
-        !said.contains("Non-2xx") && !said.contains("Socket errors"),
-        "{said}"
+        !output.contains("Non-2xx") && !output.contains("Socket errors"),
+        "{output}"
     );
     let figure = |before: &str, behind: &str| -> Option<f64> {
-        let line = said.lines().find_map(|line| line.strip_prefix(before))?;
+        let line = output.lines().find_map(|line| line.strip_prefix(before))?;
         line.strip_suffix(behind)?.trim().parse().ok()
     };
     Loaded {
@@ -457,8 +457,8 @@ impl Bare {
             .arg(source);
         java.stdout(Stdio::piped());
         let mut server = command::spawn(java).unwrap();
-        let said = Lines::of(server.stdout.take().unwrap());
-        let port = said.next().expect("its port");
+        let output = Lines::of(server.stdout.take().unwrap());
+        let port = output.next().expect("its port");
         Self {
             server,
             url: format!("http://127.0.0.1:{port}"),

@@ -144,7 +144,7 @@ fn alone(options: &Options) -> Vec<Row> {
     let served = [one.served.as_slice(), two.served.as_slice()].concat();
     assert_eq!(served.len(), options.flares, "flares were lost");
     load::ran_once(&apis, options.clients, &served);
-    load::nothing_is_held(&cluster);
+    load::assert_all_slots_are_free(&cluster);
 
     let mut rows = pace(&one, &two);
     for ((start, middle), end) in start.into_iter().zip(middle).zip(end) {

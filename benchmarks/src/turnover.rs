@@ -157,8 +157,8 @@ fn make_alone(driver: Driver, package: &Path) {
         }
         writeln!(input, "{spec}").unwrap();
     }
-    let mut said = BufReader::new(pack.stdout.take().unwrap()).lines();
-    let listens = said.any(|line| line.unwrap().starts_with("listening on"));
+    let mut lines = BufReader::new(pack.stdout.take().unwrap()).lines();
+    let listens = lines.any(|line| line.unwrap().starts_with("listening on"));
     assert!(listens, "a pack of {} did not come up", driver.name());
     drop(input);
     assert!(pack.wait().unwrap().success());

@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_has_its_documented_code() {
+    fn every_error_has_its_documented_exit_code() {
         let flare = |end| Error::Flare {
             end,
             sentence: String::new(),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_code_stays_at_the_end() {
+    fn the_transaction_code_stays_at_the_end() {
         assert_eq!(refused(400).to_string(), "no [t1]");
         let Error::Api(cause) = refused(404) else {
             panic!("not the API's");

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_names_worker_pack_operation_and_cause() {
+    fn a_failure_names_worker_pack_operation_and_cause() {
         let full = failure(
             r#"{"kind":"panic","worker":3,"pack":0,"invoker":"invoker0","operation":"work","message":"index out\nof bounds"}"#,
         );
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sentence_says_where_to_read_more() {
+    fn a_worker_failure_suggests_the_logs_command() {
         let cause = failure(r#"{"kind":"error","worker":3,"message":"no"}"#);
         let error = of_state("f1", &FlareState::Failed, Some(&cause)).unwrap();
         assert_eq!(

@@ -230,7 +230,7 @@ mod tests {
     use burst_client::ConnectionError;
 
     #[test]
-    fn a_platform_that_has_answered_has_some_time_to_come_back_after_its_first_missing_answer() {
+    fn a_platform_that_stops_answering_has_a_grace_period() {
         let broken = Error::Api(burst_client::Error::Broken {
             host: "h".to_owned(),
             cause: ConnectionError::TimedOut,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn pauses_grow_with_the_time_and_with_the_answers() {
+    fn poll_intervals_grow_with_elapsed_and_response_time() {
         let ms = Duration::from_millis;
         for (passed, took, pause) in [
             (0, 0, 1),

@@ -184,14 +184,14 @@ mod tests {
     }
 
     #[test]
-    fn the_only_one_that_begins_so_is_meant() {
+    fn a_unique_prefix_is_resolved() {
         assert_eq!(among(10, "00000007").0.unwrap(), id(7));
         let (found, pages) = among(500, "00000190");
         assert_eq!((found.unwrap(), pages), (id(400), 3));
     }
 
     #[test]
-    fn several_are_ambiguous_and_none_is_not_found() {
+    fn ambiguous_and_unknown_prefixes_are_refused() {
         let (found, pages) = among(500, "0000");
         let error = found.unwrap_err();
         assert!(
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_ids_are_looked_for_nowhere_and_capitals_are_small() {
+    fn full_ids_need_no_lookup_and_ids_ignore_case() {
         let whole = "0123456789abcdef0123456789abcdef";
         for given in [whole, &whole.to_ascii_uppercase()] {
             let (found, pages) = among(10, given);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_an_id_is_refused() {
+    fn invalid_ids_are_refused() {
         let long = format!("{}0", id(3));
         for given in ["xyz", "no-such-thing", "", "00000003é", &long] {
             let (found, pages) = among(10, given);
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn too_little_of_an_id_is_refused() {
+    fn short_prefixes_are_refused() {
         for given in ["0", "abc"] {
             let (found, pages) = among(10, given);
             let error = found.unwrap_err();
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_beginning_of_an_id_is_shown() {
+    fn ids_are_abbreviated() {
         assert_eq!(short(&id(7)), "000000070000");
         assert_eq!(short("f1"), "f1");
     }

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_json_or_else_strings() {
+    fn values_that_are_not_json_are_strings() {
         for (text, json) in [
             ("1", "1"),
             ("12345678901234567890123", "12345678901234567890123"),
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_wins_over_the_file() {
+    fn the_command_line_overrides_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("params.json");
         fs::write(&path, r#"{"a":1,"b":2}"#).unwrap();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_another_shape_are_refused() {
+    fn invalid_parameter_files_are_refused() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("params.json");
         for text in ["[]", "{}", "[1", "7"] {

@@ -242,7 +242,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_that_do_not_fit_into_a_line_have_one_each() {
+    fn steps_too_long_for_one_line_get_a_line_each() {
         let steps = ["`burst wait x1`", "`burst logs x1`"];
         let line = "next: `burst wait x1` or `burst logs x1`";
         assert_eq!(in_lines(&steps, 40), [line]);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_quoted_where_a_shell_would_not_take_them_as_they_are() {
+    fn words_are_quoted_if_a_shell_would_interpret_them() {
         for (text, quoted) in [
             ("hello", "hello"),
             ("./a-b_c.2@x", "./a-b_c.2@x"),

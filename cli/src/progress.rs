@@ -164,7 +164,7 @@ mod tests {
             "1 running, 2 pending, starting"
         );
         assert_eq!(message(FlareState::Queued), "queued");
-        for (start, told) in [
+        for (start, expected) in [
             (None, "queued at position 2"),
             (
                 Some(now + Duration::from_micros(5_400_000)),
@@ -178,12 +178,12 @@ mod tests {
                 reason: None,
             };
             let message = counts.message(&FlareState::Queued, Some(&queue), now);
-            assert_eq!(message, told);
+            assert_eq!(message, expected);
         }
     }
 
     #[test]
-    fn templates_are_sound() {
+    fn progress_templates_are_valid() {
         for template in [BAR, QUEUED, SPINNER] {
             assert!(ProgressStyle::with_template(template).is_ok(), "{template}");
         }

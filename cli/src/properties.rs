@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn other_lines_survive_a_change() {
+    fn changing_a_property_keeps_other_lines() {
         assert_eq!(
             replaced(TEXT, "APIHOST", Some("b:2")),
             "# mine\n\nOTHER=x\nAUTH=u:k=1\nAPIHOST=b:2\n"
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_property_is_named() {
+    fn an_invalid_line_is_reported_by_number() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("properties");
         fs::write(&path, "APIHOST=a\nnonsense\n").unwrap();

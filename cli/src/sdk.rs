@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_checkout_or_the_crate_in_it_is_a_path() {
+    fn a_checkout_becomes_a_path_dependency() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let sdk = fs::canonicalize(root.join(SDK_PATH)).unwrap();
         for directory in [root, &sdk] {
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_url_is_a_repository() {
+    fn a_url_becomes_a_git_dependency() {
         let found = Sdk::find(Some("https://example.org/burst.git")).unwrap();
         assert_eq!(
             found.dependency().unwrap(),

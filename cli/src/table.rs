@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_there_is_no_room_neither_heads_nor_ids_are_broken() {
+    fn narrow_tables_break_neither_headings_nor_ids() {
         let mut narrow = Table::new(["FLARE", "NAME", "STATE", "ERROR"]);
         narrow.table.set_width(50);
         let name = "a-name-that-is-long";
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_have_no_blanks_around_them() {
+    fn tables_have_no_surrounding_blanks() {
         let mut two = Table::new(["A", "LONGER"]);
         two.row(["value".into(), "x".into()]);
         two.row([None::<u32>.into(), "\x1b[2J".into()]);

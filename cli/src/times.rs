@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_have_units_that_fit() {
+    fn durations_have_suitable_units() {
         for (micros, shown) in [
             (0, "< 0.1 ms"),
             (49, "< 0.1 ms"),
@@ -144,20 +144,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_to_come_is_told_by_how_far_it_is() {
-        for (micros, told) in [
+    fn future_times_are_relative_to_now() {
+        for (micros, expected) in [
             (0, "any moment"),
             (1, "in about 1 s"),
             (5_400_000, "in about 6 s"),
             (90_000_000, "in about 1 min 30 s"),
         ] {
-            assert_eq!(until(at(7), at(7 + micros)), told);
+            assert_eq!(until(at(7), at(7 + micros)), expected);
         }
         assert_eq!(until(at(7), at(0)), "any moment");
     }
 
     #[test]
-    fn times_that_are_none_are_not_made_up() {
+    fn times_out_of_range_are_shown_as_unknown() {
         assert_eq!(exact(at(u64::MAX)), "?");
         assert_eq!(minute(at(i64::MAX.unsigned_abs())), "?");
     }

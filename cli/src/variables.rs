@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_line_end_goes() {
+    fn one_trailing_newline_is_removed() {
         let cut = |text: &str| without_line_end(text.into());
         assert_eq!(cut("a\n"), "a");
         assert_eq!(cut("a\r\n"), "a");

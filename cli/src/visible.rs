@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_obeys_is_shown() {
+    fn control_characters_are_escaped() {
         assert_eq!(lines("a\tb\nc é 漢"), "a\tb\nc é 漢");
         assert_eq!(
             lines("\x1b]0;x\x07\r\x7f\u{9b}2J\u{202e}"),
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn json_means_the_same_afterwards() {
+    fn escaped_json_keeps_its_meaning() {
         let text = "[\n  \"\u{9b}2J\u{202e}\u{7f}é\"\n]";
         let shown = json(text);
         assert_eq!(shown, "[\n  \"\\u009b2J\\u202e\\u007fé\"\n]");

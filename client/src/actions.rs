@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_is_told_from_a_failed_action() {
+    fn a_refusal_is_distinguished_from_a_failed_action() {
         for (text, expected) in [
             (r#"{"error":"no","code":"abc"}"#, true),
             (r#"{"error":"the action's own"}"#, false),

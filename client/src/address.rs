@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_may_be_a_name_a_pair_or_a_url() {
+    fn an_address_may_be_a_host_a_host_and_port_or_a_url() {
         for (host, url) in [
             ("example.org", "http://example.org:3233/"),
             ("127.0.0.1:80", "http://127.0.0.1/"),

@@ -160,7 +160,7 @@ mod tests {
     use super::IDLE_CONNECTION;
 
     #[test]
-    fn a_connection_is_left_before_the_platform_ends_it() {
+    fn idle_connections_are_closed_before_the_platform_closes_them() {
         let settings = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/../controller/src/main/resources/reference.conf"

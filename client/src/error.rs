@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_code_follows_in_brackets() {
+    fn the_transaction_code_follows_in_brackets() {
         let refused = Error::Refused {
             status: 400,
             message: "no".into(),

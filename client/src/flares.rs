@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unknown_states_are_taken_as_passing_and_kept() {
+    fn unknown_states_are_kept_and_not_final() {
         let state: FlareState = serde_json::from_str("\"meditating\"").unwrap();
         assert!(!state.is_final());
         assert_eq!(serde_json::to_string(&state).unwrap(), "\"meditating\"");
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_output_differs_from_none_and_no_digit_is_lost() {
+    fn null_outputs_differ_from_missing_ones_and_numbers_keep_all_digits() {
         let read = |text| serde_json::from_str::<Output>(text).unwrap().output;
         let text = |text| read(text).map(|output| output.get().to_owned());
         assert_eq!(

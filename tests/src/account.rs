@@ -131,7 +131,10 @@ pub fn installation(home: &Path) -> PathBuf {
     static REACHED: OnceLock<bool> = OnceLock::new();
     let built = built::repository().join("dist");
     if *REACHED.get_or_init(|| {
-        !tests_are_root() || INSTALLED.iter().all(|file| others_read(&built::dist(file)))
+        !tests_are_root()
+            || INSTALLED
+                .iter()
+                .all(|file| is_readable_by_others(&built::dist(file)))
     }) {
         return built;
     }
@@ -156,7 +159,7 @@ pub fn installation(home: &Path) -> PathBuf {
 }
 
 /// Returns whether a user who does not own a file can reach and read it.
-fn others_read(file: &Path) -> bool {
+fn is_readable_by_others(file: &Path) -> bool {
     let allows =
         |path: &Path, bits| fs::metadata(path).is_ok_and(|found| found.mode() & bits == bits);
     allows(file, 0o004)
@@ -189,7 +192,7 @@ mod tests {
     use crate::{command, wait};
 
     #[track_caller]
-    fn said(account: &Account, words: &[&str]) -> String {
+    fn output_of(account: &Account, words: &[&str]) -> String {
         let mut line = account.prefix();
         line.extend(words.iter().map(|word| (*word).to_owned()));
         let mut command = Command::new(&line[0]);
@@ -199,20 +202,20 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_nobody_who_may_do_everything() {
+    fn a_node_runs_as_an_unprivileged_user() {
         let account = Account::ordinary(Driver::Process);
-        assert_ne!(said(&account, &["id", "-u"]), "0");
-        let status = said(&account, &["grep", "CapEff", "/proc/self/status"]);
+        assert_ne!(output_of(&account, &["id", "-u"]), "0");
+        let status = output_of(&account, &["grep", "CapEff", "/proc/self/status"]);
         assert_eq!(status.split_whitespace().nth(1), Some("0000000000000000"));
     }
 
     #[test]
-    fn a_node_owns_its_directory_and_gets_to_what_it_runs() {
+    fn a_node_can_access_its_directory_and_its_programs() {
         let account = Account::ordinary(Driver::Process);
         let home = directory("burst-account-");
         let file = home.path().join("file");
-        said(&account, &["touch", file.to_str().unwrap()]);
+        output_of(&account, &["touch", file.to_str().unwrap()]);
         let burst = installation(home.path()).join("bin/burst");
-        assert!(said(&account, &[burst.to_str().unwrap(), "--version"]).contains("burst"));
+        assert!(output_of(&account, &[burst.to_str().unwrap(), "--version"]).contains("burst"));
     }
 }

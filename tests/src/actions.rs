@@ -3,7 +3,7 @@
 use burst_client::{ListActivationsQuery, PutActionQuery, PutRuleQuery, PutTriggerQuery};
 use serde_json::{Value, json};
 
-use crate::api::{END_LIMIT, read_json, told};
+use crate::api::{END_LIMIT, read_answer, read_json};
 use crate::{Answer, Api, wait};
 
 impl Api {
@@ -12,21 +12,21 @@ impl Api {
     pub fn put_action(&self, name: &str, action: &Value) {
         let overwrite = Some(true);
         let query = PutActionQuery { overwrite };
-        told(self.client().put_action(name, &query, action));
+        read_answer(self.client().put_action(name, &query, action));
     }
 
     /// Creates a trigger.
     #[track_caller]
     pub fn put_trigger(&self, name: &str) {
         let query = PutTriggerQuery::default();
-        told(self.client().put_trigger(name, &query, &json!({})));
+        read_answer(self.client().put_trigger(name, &query, &json!({})));
     }
 
     /// Creates a rule by which a trigger fires an action.
     #[track_caller]
     pub fn put_rule(&self, name: &str, trigger: &str, action: &str) {
         let rule = json!({"trigger": format!("/_/{trigger}"), "action": format!("/_/{action}")});
-        told(
+        read_answer(
             self.client()
                 .put_rule(name, &PutRuleQuery::default(), &rule),
         );

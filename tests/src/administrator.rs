@@ -5,7 +5,7 @@ use burst_client::{
     NamespaceRequest,
 };
 
-use crate::api::told;
+use crate::api::read_answer;
 use crate::{Api, wait};
 
 /// The namespace of the platform's first user, for platforms that are not lent.
@@ -39,7 +39,7 @@ impl Administrator {
             &CreateNamespaceQuery::default(),
             &NamespaceRequest::default(),
         );
-        Api::new(self.api.base(), &told(created).auth)
+        Api::new(self.api.base(), &read_answer(created).auth)
     }
 
     /// Revokes all namespaces but the first user's, which ends everything that runs in them, and waits until nothing
@@ -47,12 +47,12 @@ impl Administrator {
     #[track_caller]
     pub fn revoke_all(&self) {
         for namespace in self.namespaces() {
-            told(self.api.client().revoke_namespace(&namespace));
+            read_answer(self.api.client().revoke_namespace(&namespace));
         }
         wait::until_seen(
             "no flare is under way and no group is open",
             wait::SOON,
-            || self.under_way(),
+            || self.unfinished(),
             Vec::is_empty,
         );
     }
@@ -66,7 +66,7 @@ impl Administrator {
                 limit: Some(MOST),
                 skip: Some(all.len() as u32),
             };
-            let page = told(self.api.client().list_namespaces(&query));
+            let page = read_answer(self.api.client().list_namespaces(&query));
             let is_last = page.len() < MOST as usize;
             all.extend(page);
             if is_last {
@@ -79,7 +79,7 @@ impl Administrator {
 
     /// Flares that have not ended and groups that are not closed, with their namespaces.
     #[track_caller]
-    fn under_way(&self) -> Vec<String> {
+    fn unfinished(&self) -> Vec<String> {
         let states = [
             FlareState::Queued,
             FlareState::Placing,
@@ -91,14 +91,14 @@ impl Administrator {
                 state: Some(state),
                 ..ListAllFlaresQuery::default()
             };
-            let flares = told(self.api.client().list_all_flares(&query)).into_iter();
+            let flares = read_answer(self.api.client().list_all_flares(&query)).into_iter();
             flares.map(|it| format!("{} {} of {}", it.state, it.flare_id, it.namespace))
         });
         let query = ListAllGroupsQuery {
             limit: Some(MOST),
             ..ListAllGroupsQuery::default()
         };
-        let mut groups = told(self.api.client().list_all_groups(&query));
+        let mut groups = read_answer(self.api.client().list_all_groups(&query));
         groups.retain(|it| it.state != "closed");
         let groups = groups.into_iter();
         flares

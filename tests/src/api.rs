@@ -53,7 +53,7 @@ impl Answer {
         assert_eq!(self.status, status, "{}", self.text);
         let sentence = self.json["error"].as_str().unwrap_or_default().to_owned();
         let code = self.json["code"].as_str().unwrap_or_default();
-        explains(&sentence, code);
+        assert_explained(&sentence, code);
         sentence
     }
 }
@@ -63,12 +63,12 @@ impl Answer {
 pub fn refused<T: Debug>(answer: Result<T, Error>, status: u16) -> String {
     match answer {
         Err(Error::Refused {
-            status: told,
+            status: actual,
             message,
             code,
         }) => {
-            assert_eq!(told, status, "{message}");
-            explains(&message, &code.unwrap_or_default());
+            assert_eq!(actual, status, "{message}");
+            assert_explained(&message, &code.unwrap_or_default());
             message
         }
         other => panic!("{other:?} instead of {status}"),
@@ -76,7 +76,7 @@ pub fn refused<T: Debug>(answer: Result<T, Error>, status: u16) -> String {
 }
 
 #[track_caller]
-fn explains(sentence: &str, code: &str) {
+fn assert_explained(sentence: &str, code: &str) {
     assert!(
         sentence.contains(' ') && sentence.len() > 10,
         "no sentence: {sentence}"
@@ -86,7 +86,9 @@ fn explains(sentence: &str, code: &str) {
 
 /// Returns the content of a successful answer.
 #[track_caller]
-pub(crate) fn told<T: DeserializeOwned>(answer: Result<burst_client::Answer<T>, Error>) -> T {
+pub(crate) fn read_answer<T: DeserializeOwned>(
+    answer: Result<burst_client::Answer<T>, Error>,
+) -> T {
     let read = answer.and_then(|answer| answer.read());
     read.unwrap_or_else(|cause| panic!("{cause}"))
 }
@@ -183,13 +185,13 @@ impl Api {
     pub fn deploy(&self, name: &str, code: &[u8]) {
         let overwrite = Some(true);
         let query = DeployQuery { overwrite };
-        told(self.client.deploy(name, &query, &package::definition(code)));
+        read_answer(self.client.deploy(name, &query, &package::definition(code)));
     }
 
     /// Starts a flare and returns its id.
     #[track_caller]
     pub fn flare(&self, name: &str, body: &Value) -> String {
-        told(self.client.flare(name, body)).flare_id
+        read_answer(self.client.flare(name, body)).flare_id
     }
 
     /// Starts a flare on a platform that may be broken, and returns its id if it was accepted.
@@ -241,8 +243,8 @@ impl Api {
     pub fn flare_and_wait(&self, name: &str, body: &Value) -> Flare {
         let waited = self.client.flare_and_wait(name, body);
         let id = match waited.unwrap_or_else(|cause| panic!("{cause}")) {
-            Waited::Ended(answer) => told(Ok(answer)).flare_id,
-            Waited::Accepted(answer) => told(Ok(answer)).flare_id,
+            Waited::Ended(answer) => read_answer(Ok(answer)).flare_id,
+            Waited::Accepted(answer) => read_answer(Ok(answer)).flare_id,
         };
         self.status(&id)
     }
@@ -250,13 +252,13 @@ impl Api {
     /// A flare's present state.
     #[track_caller]
     pub fn status(&self, id: &str) -> Flare {
-        told(self.client.get_flare(id))
+        read_answer(self.client.get_flare(id))
     }
 
     /// Cancels a flare.
     #[track_caller]
     pub fn cancel(&self, id: &str) {
-        told(self.client.cancel_flare(id));
+        read_answer(self.client.cancel_flare(id));
     }
 
     /// Waits until a flare ends.
@@ -290,7 +292,7 @@ impl Api {
                 .any(|line| line.worker == Some(worker) && line.line.starts_with(start))
                 .then_some(())
         };
-        wait::until_told(wait::SOON, wrote, || {
+        wait::until_or_explain(wait::SOON, wrote, || {
             let (flare, logs) = (self.status(id), self.logs(id));
             format!("worker {worker} writes `{start}`: {flare:#?} {logs:#?}")
         });
@@ -305,14 +307,14 @@ impl Api {
     /// Outputs by worker.
     #[track_caller]
     pub fn result(&self, id: &str) -> FlareResult {
-        told(self.client.get_result(id).and_then(Body::text))
+        read_answer(self.client.get_result(id).and_then(Body::text))
     }
 
     /// What the workers wrote.
     #[track_caller]
     pub fn logs(&self, id: &str) -> Logs {
         let logs = self.client.get_logs(id, &GetLogsQuery::default());
-        told(logs.and_then(Body::text))
+        read_answer(logs.and_then(Body::text))
     }
 
     /// What one worker wrote.
@@ -328,13 +330,13 @@ impl Api {
             worker: Some(worker),
             from,
         };
-        told(self.client.get_logs(id, &query).and_then(Body::text))
+        read_answer(self.client.get_logs(id, &query).and_then(Body::text))
     }
 
     /// The phases of the workers.
     #[track_caller]
     pub fn timeline(&self, id: &str) -> Timeline {
-        told(self.client.get_timeline(id))
+        read_answer(self.client.get_timeline(id))
     }
 
     /// The time at which a flare times out: its timeout counts from the reservation of its slots, which ends the phase
@@ -350,7 +352,7 @@ impl Api {
     /// The machines.
     #[track_caller]
     pub fn invokers(&self) -> Vec<Invoker> {
-        told(self.client.list_invokers())
+        read_answer(self.client.list_invokers())
     }
 
     /// Slots that no flare holds.

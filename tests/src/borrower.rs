@@ -17,13 +17,13 @@ pub(crate) struct Borrower {
     api: Api,
     scratch: TempDir,
     /// How many bytes the platform had logged before.
-    said: usize,
+    logged: usize,
 }
 
 impl Borrower {
     /// A borrower of the platform at `base`; `properties` is the text of its first user's properties file.
     #[track_caller]
-    pub fn new(base: &str, properties: &str, home: &Path, said: usize) -> Self {
+    pub fn new(base: &str, properties: &str, home: &Path, logged: usize) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(1);
         let namespace = format!("borrower-{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let api = Administrator::of(base, properties).create(&namespace);
@@ -32,7 +32,7 @@ impl Borrower {
             namespace,
             api,
             scratch,
-            said,
+            logged,
         };
         let lines = properties.lines().map(|line| match line.trim() {
             own if own.starts_with("AUTH=") => format!("AUTH={}\n", borrower.api.auth()),
@@ -62,7 +62,7 @@ impl Borrower {
     }
 
     /// The part of the platform's output that was written since the loan began.
-    pub fn since<'a>(&self, said: &'a str) -> &'a str {
-        said.get(self.said..).unwrap_or_default()
+    pub fn since<'a>(&self, log: &'a str) -> &'a str {
+        log.get(self.logged..).unwrap_or_default()
     }
 }

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_of_tests_is_part_of_a_program() {
+    fn every_test_file_belongs_to_a_test_program() {
         let tests = repository().join("tests/tests");
         let manifest = fs::read_to_string(repository().join("tests/Cargo.toml")).unwrap();
         let (programs, files): (Vec<_>, Vec<_>) = fs::read_dir(&tests)

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_that_is_set_says_so_and_one_that_is_not_is_right() {
+    fn a_clock_shows_the_real_time_until_it_is_set() {
         let scratch = tempfile::tempdir().unwrap();
         let clock = Clock::new("test", scratch.path());
         let prefix = clock.prefix();

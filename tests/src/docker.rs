@@ -105,8 +105,8 @@ pub fn remove_image(name: &str) {
 #[track_caller]
 pub fn bridge_gateway() -> String {
     let format = "{{range .IPAM.Config}}{{.Gateway}} {{.Subnet}}{{end}}";
-    let told = docker(&["network", "inspect", "bridge", "--format", format]);
-    let (gateway, subnet) = told
+    let output = docker(&["network", "inspect", "bridge", "--format", format]);
+    let (gateway, subnet) = output
         .trim_end()
         .split_once(' ')
         .expect("a bridge with a subnet");

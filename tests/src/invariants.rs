@@ -72,7 +72,7 @@ impl Accepted {
     /// those which had already ended are unchanged; that every group is closed, all slots become free, nothing runs but
     /// packs kept warm, and no backend keeps anything.
     #[track_caller]
-    pub fn hold(&mut self, cluster: &Cluster) {
+    pub fn check(&mut self, cluster: &Cluster) {
         let api = cluster.api();
         drained(&api);
         for (id, known) in &mut self.flares {
@@ -83,9 +83,9 @@ impl Accepted {
             let result = api.result(id);
             assert_eq!(result.outputs.len(), flare.size as usize, "{flare:#?}");
             for output in &result.outputs {
-                let told = u8::from(output.output.is_some()) + u8::from(output.error.is_some());
+                let reports = u8::from(output.output.is_some()) + u8::from(output.error.is_some());
                 assert_eq!(
-                    told, 1,
+                    reports, 1,
                     "one output or error per worker: {output:#?} {flare:#?}"
                 );
             }
@@ -125,12 +125,12 @@ impl Accepted {
 /// Waits until no flare is under way, however many there are, while they make progress.
 #[track_caller]
 fn drained(api: &Api) {
-    let mut seen = under_way(api);
+    let mut seen = unfinished(api);
     while !seen.is_empty() {
-        seen = wait::until_told(
+        seen = wait::until_or_explain(
             LIMIT,
             || {
-                let now = under_way(api);
+                let now = unfinished(api);
                 (now != seen).then_some(now)
             },
             || {
@@ -144,7 +144,7 @@ fn drained(api: &Api) {
 
 /// Flares that have not ended, with their states and attempts: at most two hundred of each state. One that is retried
 /// during the listing may be missed.
-fn under_way(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
+fn unfinished(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
     let states = [
         FlareState::Queued,
         FlareState::Placing,

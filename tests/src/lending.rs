@@ -70,16 +70,16 @@ impl Shared {
     }
 
     /// Stops it, and prints what was wrong if it did not stop cleanly.
-    fn ends_well(mut self) -> bool {
+    fn stops_cleanly(mut self) -> bool {
         let platform = &mut self.platform;
         let Err(cause) = catch_unwind(AssertUnwindSafe(|| platform.stop())) else {
             return true;
         };
-        let (reason, words) = (reason(&*cause), Node::last_words(&platform.log_file()));
+        let (reason, lines) = (reason(&*cause), Node::last_lines(&platform.log_file()));
         // Not with a macro: the output of those is captured for tests, which are over.
         let _ = writeln!(
             std::io::stderr(),
-            "a platform that tests have borrowed did not end well: {reason}\n{words}"
+            "a platform that tests have borrowed did not end well: {reason}\n{lines}"
         );
         platform.sweep();
         false
@@ -123,7 +123,7 @@ fn stop_all() -> bool {
     let idle = std::mem::take(&mut *idle());
     thread::scope(|scope| {
         let stopping: Vec<_> = (idle.into_iter())
-            .map(|shared| scope.spawn(|| shared.ends_well()))
+            .map(|shared| scope.spawn(|| shared.stops_cleanly()))
             .collect();
         let mut stopped = stopping.into_iter().map(|it| it.join().unwrap_or(false));
         stopped.all(|well| well)

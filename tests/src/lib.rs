@@ -27,7 +27,7 @@
 //!
 //! The platform runs as an ordinary user, whoever runs the tests, except in tests of sandboxes that request root
 //! ([`Settings::as_root`]). The tests themselves also need root if they cut cables, open rifts or fill disks
-//! ([`network::Cable`], [`network::Rift`], [`disk::SmallDisk`]): those in `one_fault` and the suite `survival`.
+//! ([`network::Cable`], [`network::Partition`], [`disk::SmallDisk`]): those in `one_fault` and the suite `survival`.
 //!
 //! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and every platform is
 //! killed when its test exceeds its time limit.

@@ -132,7 +132,7 @@ fn greeted_once(api: &Api, flare: &Served) {
 
 /// Waits until all slots are free.
 #[track_caller]
-pub fn nothing_is_held(cluster: &Cluster) {
+pub fn assert_all_slots_are_free(cluster: &Cluster) {
     let free = || cluster.api().free_slots();
     wait::until_seen("all slots are free", wait::SOON, free, |free| {
         *free == cluster.slots()

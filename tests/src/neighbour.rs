@@ -60,12 +60,12 @@ impl<'a> Neighbour<'a> {
         wait::until_seen(
             "the neighbour is at work",
             wait::SOON,
-            || neighbour.goes_on(0),
+            || neighbour.makes_progress(0),
             Result::is_ok,
         )
         .unwrap();
         tenant.api().all_wrote(&neighbour.flare, LISTENS);
-        neighbour.addresses = neighbour.told();
+        neighbour.addresses = neighbour.logged_addresses();
         neighbour
     }
 
@@ -93,11 +93,12 @@ impl<'a> Neighbour<'a> {
 
     /// The addresses that it has logged so far.
     #[track_caller]
-    fn told(&self) -> Vec<String> {
+    fn logged_addresses(&self) -> Vec<String> {
         let logs = |worker| self.tenant.api().logs_of(&self.flare, worker).logs;
         let lines = (0..Self::SIZE).flat_map(logs);
-        let said = lines.filter_map(|line| line.line.strip_prefix(LISTENS).map(str::to_owned));
-        said.flat_map(|said| said.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        let lists = lines.filter_map(|line| line.line.strip_prefix(LISTENS).map(str::to_owned));
+        lists
+            .flat_map(|lists| lists.split(' ').map(str::to_owned).collect::<Vec<_>>())
             .filter(|address| !address.is_empty())
             .collect()
     }
@@ -107,7 +108,7 @@ impl<'a> Neighbour<'a> {
     /// # Errors
     /// If its flare has ended, or makes no progress.
     #[track_caller]
-    pub fn goes_on(&self, since: usize) -> Result<(), String> {
+    pub fn makes_progress(&self, since: usize) -> Result<(), String> {
         let seen = wait::within(PATIENCE, || {
             if self.rounds() > since + 1 {
                 return Some(Ok(()));

@@ -124,20 +124,20 @@ impl Drop for Cable {
     }
 }
 
-/// Servers on this machine, each in a group of its own, which can be separated from each other: while the rift is open
-/// none of them reaches another, and all other traffic is unaffected. Dropping it closes it.
+/// Servers on this machine, each in a group of its own, which can be separated from each other: while the partition is
+/// open, none of them reaches another, and all other traffic is unaffected. Dropping it closes it.
 #[derive(Debug)]
-pub struct Rift {
+pub struct Partition {
     sides: Vec<(u32, u16)>,
 }
 
-impl Rift {
-    /// A rift between the servers that will listen on these ports.
+impl Partition {
+    /// A partition between the servers that will listen on these ports.
     pub fn between(ports: impl IntoIterator<Item = u16>) -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         // Group ids that nobody else uses.
-        let rift = std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed) % 16;
-        let groups = 100_000 + rift * 8..;
+        let partition = std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed) % 16;
+        let groups = 100_000 + partition * 8..;
         Self {
             sides: groups.zip(ports).collect(),
         }
@@ -148,12 +148,12 @@ impl Rift {
         self.sides[side].0
     }
 
-    /// Opens the rift: from now on all packets between the servers are dropped silently.
+    /// Opens the partition: from now on all packets between the servers are dropped silently.
     pub fn open(&self) {
         self.rules("--append", run);
     }
 
-    /// Closes the rift: from now on packets arrive again.
+    /// Closes the partition: from now on packets arrive again.
     pub fn close(&self) {
         self.rules("--delete", run);
     }
@@ -171,7 +171,7 @@ impl Rift {
     }
 }
 
-impl Drop for Rift {
+impl Drop for Partition {
     fn drop(&mut self) {
         self.rules("--delete", attempt);
     }
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_cable_carries_nothing_and_a_mended_one_does() {
+    fn a_cut_cable_blocks_traffic_until_it_is_mended() {
         let cable = Cable::lay();
         let listener = TcpListener::bind((cable.here(), 0)).unwrap();
         let address: SocketAddr = listener.local_addr().unwrap();

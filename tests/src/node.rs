@@ -21,12 +21,12 @@ const STOP_LIMIT: Duration = Duration::from_secs(180);
 
 /// A node ended before it was ready.
 #[derive(Debug, thiserror::Error)]
-#[error("it ended at once with {status}:\n{said}")]
+#[error("it ended at once with {status}:\n{output}")]
 pub struct EndedEarly {
     /// Its exit status.
     pub status: ExitStatus,
     /// Its output.
-    pub said: String,
+    pub output: String,
 }
 
 /// A process that was started and may not be ready yet.
@@ -43,12 +43,12 @@ impl Node {
     /// processes from others; it is killed if it lives longer than `lifetime`.
     #[track_caller]
     pub fn spawn(mut command: Command, log: &Path, token: &str, lifetime: Duration) -> Self {
-        let said = File::create(log).unwrap();
+        let output = File::create(log).unwrap();
         command
             .env("BURST_TEST_PLATFORM", token)
             .stdin(Stdio::null())
-            .stderr(said.try_clone().unwrap())
-            .stdout(said);
+            .stderr(output.try_clone().unwrap())
+            .stdout(output);
         // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
         unsafe {
             command.pre_exec(|| {
@@ -71,12 +71,12 @@ impl Node {
     /// If it ended instead.
     pub fn ready(&mut self) -> Result<String, EndedEarly> {
         wait::until("the node says that it is ready", START_LIMIT, || {
-            let said = said(&self.log);
+            let output = read_log(&self.log);
             if let Some(status) = self.child.try_wait().unwrap() {
-                return Some(Err(EndedEarly { status, said }));
+                return Some(Err(EndedEarly { status, output }));
             }
             // The last line may be only partly written.
-            let (whole, _) = said.rsplit_once('\n')?;
+            let (whole, _) = output.rsplit_once('\n')?;
             let (_, rest) = whole.split_once(" is ready")?;
             let line = rest.lines().next().unwrap_or_default();
             Some(Ok(line.trim_start_matches(" on ").trim().to_owned()))
@@ -121,16 +121,16 @@ impl Node {
     }
 
     /// The last lines of its output.
-    pub fn last_words(log: &Path) -> String {
-        let said = said(log);
-        let lines: Vec<&str> = said.lines().collect();
+    pub fn last_lines(log: &Path) -> String {
+        let output = read_log(log);
+        let lines: Vec<&str> = output.lines().collect();
         let last = lines[lines.len().saturating_sub(60)..].join("\n  ");
         format!("last words in {}:\n  {last}", log.display())
     }
 }
 
 /// The content of a log so far, whose last character may be incomplete; empty if the log does not exist yet.
-pub fn said(log: &Path) -> String {
+pub fn read_log(log: &Path) -> String {
     let bytes = fs::read(log).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -172,7 +172,7 @@ pub fn burst_of(
 
 /// Checks that a node ended cleanly on SIGTERM.
 #[track_caller]
-pub fn assert_good_end(what: &str, status: Option<ExitStatus>) {
+pub fn assert_clean_exit(what: &str, status: Option<ExitStatus>) {
     // A JVM that ends cleanly on SIGTERM exits with 143.
     let code = status.and_then(|status| status.code());
     assert!(

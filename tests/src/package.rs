@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_loader_takes_the_patched_files_for_what_they_claim_to_be() {
+    fn the_loader_refuses_the_patched_elf_files() {
         let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let directory = tempfile::tempdir().unwrap();
         let run = |elf: Vec<u8>| {
@@ -102,8 +102,11 @@ mod tests {
             })
         };
         let future = run(needing_a_newer_c_library(own.clone())).unwrap();
-        let said = String::from_utf8_lossy(&future.stderr);
-        assert!(said.contains("version `GLIBC_9.99' not found"), "{said}");
+        let stderr = String::from_utf8_lossy(&future.stderr);
+        assert!(
+            stderr.contains("version `GLIBC_9.99' not found"),
+            "{stderr}"
+        );
         const EXEC_FORMAT: i32 = 8;
         let foreign = run(for_another_machine(own)).unwrap_err();
         assert_eq!(foreign.raw_os_error(), Some(EXEC_FORMAT));

@@ -82,13 +82,13 @@ impl Patient {
                 last = Some(flare);
                 None
             }
-            told => Some(told),
+            other => Some(other),
         });
         ended.unwrap_or_else(|| Err(format!("waited {limit:?} in vain for the end of {last:#?}")))
     }
 
     /// Checks the outcome of an ended flare; the error describes how it differs from the expected one.
-    pub fn is_as_wanted(&mut self, order: &Order, flare: &Flare) -> Result<(), String> {
+    pub fn check_outcome(&mut self, order: &Order, flare: &Flare) -> Result<(), String> {
         match order.failure() {
             None => {
                 if flare.state != "succeeded" {
@@ -167,13 +167,15 @@ impl Patient {
             request = request.header("Idempotency-Key", key).json(body);
         }
         let answer = request.send().and_then(|answer| {
-            let (status, told) = (answer.status().as_u16(), answer.headers().clone());
-            answer.text().map(|text| (status, told, text))
+            let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+            answer.text().map(|text| (status, headers, text))
         });
         match answer {
             Err(cause) if cause.is_timeout() => Err(format!("{path} is not answered: {cause:?}")),
             Err(cause) => Ok(Tried::InVain(format!("{cause:?}"))),
-            Ok((503, told, text)) if told.contains_key("Retry-After") => Ok(Tried::InVain(text)),
+            Ok((503, headers, text)) if headers.contains_key("Retry-After") => {
+                Ok(Tried::InVain(text))
+            }
             Ok((status, _, text)) => {
                 let json = serde_json::from_str(&text).unwrap_or(Value::Null);
                 Ok(Tried::Answered(Answer { status, json, text }))

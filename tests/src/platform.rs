@@ -102,7 +102,7 @@ impl Platform {
             .unwrap();
         let listening = processes::listeners_on(port);
         assert!(!listening.is_empty(), "nobody listens on port {port}");
-        node::assert_good_end("the platform", running.node.terminate());
+        node::assert_clean_exit("the platform", running.node.terminate());
         let left = self.processes_in(session);
         assert!(left.is_empty(), "processes outlive the platform: {left:#?}");
         let left = processes::listeners_on(port);
@@ -196,11 +196,11 @@ impl Platform {
     }
 
     /// What it wrote there since it was started or borrowed.
-    pub fn said(&self) -> String {
-        let said = node::said(&self.log_file());
+    pub fn log(&self) -> String {
+        let log = node::read_log(&self.log_file());
         match &self.borrower {
-            Some(borrower) => borrower.since(&said).to_owned(),
-            None => said,
+            Some(borrower) => borrower.since(&log).to_owned(),
+            None => log,
         }
     }
 
@@ -216,9 +216,9 @@ impl Platform {
         let running = self.running.as_mut().expect("it runs");
         running.node.limit(Some(settings.lifetime()));
         let base = running.api.base().to_owned();
-        let said = node::said(&self.log_file()).len();
+        let logged = node::read_log(&self.log_file()).len();
         let home = self.home.path();
-        self.borrower = Some(Borrower::new(&base, &self.first_users(), home, said));
+        self.borrower = Some(Borrower::new(&base, &self.first_users(), home, logged));
     }
 
     /// Takes it back: ends everything its borrower has running, and the warm packs, and checks that nothing else is
@@ -235,9 +235,9 @@ impl Platform {
             || (self.packs(before), self.api().warm_packs() as usize),
             |(packs, warm)| packs == warm,
         );
-        let mut told = BTreeSet::new();
+        let mut signalled = BTreeSet::new();
         let look = || {
-            self.end_packs(&mut told);
+            self.end_packs(&mut signalled);
             let invokers = self.api().invokers().into_iter();
             let lacks = invokers.filter(|it| it.state != "up" || it.drained);
             (self.footprint(), lacks.collect::<Vec<_>>())
@@ -266,9 +266,9 @@ impl Platform {
     }
 
     /// Ends packs, as their owner would, unless they have already been signalled.
-    fn end_packs(&self, told: &mut BTreeSet<u32>) {
+    fn end_packs(&self, signalled: &mut BTreeSet<u32>) {
         for process in self.children() {
-            if told.insert(process.pid) {
+            if signalled.insert(process.pid) {
                 node::end(process.pid);
             }
         }
@@ -366,7 +366,7 @@ impl Platform {
         if let (true, Some(owner)) = (has_control_groups, self.owner()) {
             control_groups::remove(&owner);
         }
-        eprintln!("{}", Node::last_words(&self.log_file()));
+        eprintln!("{}", Node::last_lines(&self.log_file()));
     }
 }
 

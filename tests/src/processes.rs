@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn processes_are_found_by_what_they_inherited_or_mention() {
+    fn processes_are_found_by_their_environment_until_they_end() {
         let mut child = Command::new("sleep")
             .arg("60")
             .env("TOKEN", "of-the-test")
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_those_of_the_processes_alone() {
+    fn only_ports_of_the_given_processes_are_listed() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let own = Process {

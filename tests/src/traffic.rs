@@ -13,7 +13,7 @@ use crate::{Api, failing};
 
 /// The properties of the requested flares and groups.
 #[derive(Debug, Clone)]
-pub struct Wishes {
+pub struct TrafficOptions {
     /// The number of workers of the largest.
     pub size: u32,
     /// How long workers may hold.
@@ -45,28 +45,28 @@ pub struct Traffic {
 impl Traffic {
     /// Sends flares of the program `failing` to the APIs in turn until it is stopped. The seed determines the flares,
     /// not their outcome.
-    pub fn flares(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
-        Self::start(apis, seed, wishes, Sender::flare)
+    pub fn flares(apis: Vec<Api>, seed: u64, options: TrafficOptions) -> Self {
+        Self::start(apis, seed, options, Sender::flare)
     }
 
     /// Opens groups of the program `failing`, one after another, and sends flares to each. Some are closed, others
     /// abandoned.
-    pub fn groups(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
-        Self::start(apis, seed, wishes, Sender::group)
+    pub fn groups(apis: Vec<Api>, seed: u64, options: TrafficOptions) -> Self {
+        Self::start(apis, seed, options, Sender::group)
     }
 
-    fn start(apis: Vec<Api>, seed: u64, wishes: Wishes, send: fn(&mut Sender)) -> Self {
+    fn start(apis: Vec<Api>, seed: u64, options: TrafficOptions, send: fn(&mut Sender)) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = Arc::clone(&stop);
+        let is_stopped = Arc::clone(&stop);
         let sender = thread::spawn(move || {
             let mut sender = Sender {
                 apis,
                 turn: 0,
                 random: SmallRng::seed_from_u64(seed),
-                wishes,
+                options,
                 sent: Sent::default(),
             };
-            while !told.load(Ordering::Relaxed) {
+            while !is_stopped.load(Ordering::Relaxed) {
                 send(&mut sender);
                 sender.pause();
             }
@@ -95,13 +95,13 @@ struct Sender {
     apis: Vec<Api>,
     turn: usize,
     random: SmallRng,
-    wishes: Wishes,
+    options: TrafficOptions,
     sent: Sent,
 }
 
 impl Sender {
     fn flare(&mut self) {
-        let size = self.random.random_range(1..=self.wishes.size);
+        let size = self.random.random_range(1..=self.options.size);
         let (params, cancel) = self.input(size);
         let mut body = self.shape(size);
         body["params"] = params;
@@ -112,7 +112,7 @@ impl Sender {
     }
 
     fn group(&mut self) {
-        let size = self.random.random_range(1..=self.wishes.size);
+        let size = self.random.random_range(1..=self.options.size);
         let mut body = self.shape(size);
         body["definition"] = json!(failing::NAME);
         body["idleTimeout"] = json!(self.random.random_range(1_000..=10_000));
@@ -143,7 +143,7 @@ impl Sender {
 
     /// The input for this many workers, and whether the flare is to be cancelled.
     fn input(&mut self, size: u32) -> (Value, bool) {
-        let Wishes { hold, bad, .. } = self.wishes;
+        let TrafficOptions { hold, bad, .. } = self.options;
         let chance = self.random.random_range(0..100);
         let params = if chance < bad {
             let ways = ["error", "panic", "abort", "exit"];
@@ -159,11 +159,11 @@ impl Sender {
     /// The request for this many workers: their placement and backend.
     fn shape(&mut self, size: u32) -> Value {
         let packings = burst_client::Packing::NAMES;
-        let backends = self.wishes.backends.len();
+        let backends = self.options.backends.len();
         let mut body = json!({
             "size": size,
             "packing": packings[self.random.random_range(0..packings.len())],
-            "backend": self.wishes.backends[self.random.random_range(0..backends)],
+            "backend": self.options.backends[self.random.random_range(0..backends)],
         });
         if self.random.random_range(0..2) == 0 {
             body["granularity"] = json!(self.random.random_range(1..=size));
@@ -177,7 +177,7 @@ impl Sender {
     }
 
     fn pause(&mut self) {
-        let longest = self.wishes.pause.as_millis() as u64;
+        let longest = self.options.pause.as_millis() as u64;
         thread::sleep(Duration::from_millis(self.random.random_range(1..=longest)));
     }
 }

@@ -5,7 +5,7 @@ use burst_tests::cutting::Cutter;
 use burst_tests::{Driver, Platform, Settings, built};
 
 #[test]
-fn an_answer_that_is_lost_starts_nothing_twice() {
+fn a_lost_response_starts_nothing_twice() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let program = built::program("hello");
     platform

@@ -26,7 +26,7 @@ def main(args):
 ";
 
 #[test]
-fn each_of_many_calls_at_once_gets_its_own_result() {
+fn each_of_many_concurrent_calls_gets_its_own_result() {
     let platform = Platform::start(Settings::new(Driver::Process).slots(2));
     let api = platform.api();
     let python = |code: &str| json!({"kind": "python:default", "code": code});

@@ -23,7 +23,7 @@ fn raw_body(platform: &Platform, method: Method, path: &str, kind: &str, body: &
 }
 
 #[test]
-fn flare_requests() {
+fn invalid_flare_requests_are_refused() {
     let platform = platform();
     let client = platform.api().client();
     let ok = failing::succeed();
@@ -130,7 +130,7 @@ fn flare_requests() {
 }
 
 #[test]
-fn bodies_that_are_no_json() {
+fn bodies_that_are_not_json_are_refused() {
     let platform = platform();
     let bad = [
         "",
@@ -206,7 +206,7 @@ fn bodies_over_the_limit_are_not_read() {
 }
 
 #[test]
-fn credentials() {
+fn invalid_credentials_are_refused() {
     let platform = platform();
     let api = platform.api();
     let auth = api.auth();
@@ -237,7 +237,7 @@ fn credentials() {
 }
 
 #[test]
-fn paths_methods_and_queries() {
+fn invalid_paths_methods_and_queries_are_refused() {
     let platform = platform();
     let api = platform.api();
     let at = |method: Method, path: &str| api.send(api.request(method, path));
@@ -252,8 +252,8 @@ fn paths_methods_and_queries() {
             let answer = api.get(&format!("flares/no-id{view}"));
             assert!(matches!(answer.status, 400 | 404), "{}", answer.text);
         }
-        let nobody = "0123456789abcdef0123456789abcdef";
-        refused(api.client().cancel_flare(nobody), 404);
+        let unknown = "0123456789abcdef0123456789abcdef";
+        refused(api.client().cancel_flare(unknown), 404);
         at(Method::PATCH, "namespaces/_/bursts/failing").refusal(405);
         at(Method::POST, "namespaces/_/flares").refusal(405);
         for query in [
@@ -271,15 +271,15 @@ fn paths_methods_and_queries() {
             b"GET /ping\r\n\r\n",
         ];
         for bytes in no_http {
-            let said = wire::raw(api, bytes);
-            assert!(said.starts_with("HTTP/1.1 4"), "{said}");
-            assert!(said.contains("\"error\":"), "{said}");
+            let answer = wire::raw(api, bytes);
+            assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+            assert!(answer.contains("\"error\":"), "{answer}");
         }
     });
 }
 
 #[test]
-fn by_the_command_line() {
+fn the_command_line_refuses_invalid_input() {
     let platform = platform();
     let file = |name: &str, content: &str| {
         let path = platform.scratch().join(name);

@@ -16,7 +16,7 @@ fn platform() -> Loan {
 }
 
 #[test]
-fn over_http() {
+fn the_api_refuses_invalid_packages() {
     let platform = platform();
     let (client, once) = (platform.api().client(), DeployQuery::default());
     let good = fs::read(built::program(failing::NAME)).unwrap();
@@ -111,7 +111,7 @@ fn over_http() {
 }
 
 #[test]
-fn by_the_command_line() {
+fn the_command_line_refuses_invalid_packages() {
     let platform = platform();
     let good = fs::read(built::program(failing::NAME)).unwrap();
     let deploy = |name: &str, content: &[u8]| {

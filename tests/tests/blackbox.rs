@@ -70,7 +70,7 @@ fn result(record: &Value) -> &Value {
 }
 
 #[test]
-fn an_image_that_keeps_the_contract_runs_actions() {
+fn an_image_that_follows_the_contract_runs_actions() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     let image = Image::serving("keeps", "");
     store(&platform, "keeps", &image, None);
@@ -125,7 +125,7 @@ fn an_image_that_keeps_the_contract_runs_actions() {
 }
 
 #[test]
-fn an_image_gets_the_code_that_comes_with_it() {
+fn an_image_receives_the_code_of_its_action() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     let image = Image::serving("takes", "");
     store(&platform, "text", &image, Some("print('é')"));
@@ -144,11 +144,11 @@ fn an_image_gets_the_code_that_comes_with_it() {
 }
 
 #[test]
-fn an_image_that_misbehaves_fails_its_own_calls() {
+fn an_image_that_breaks_the_contract_fails_its_own_calls() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     let image = Image::serving("misbehaves", "");
     store(&platform, "bad", &image, None);
-    for (act, said) in [
+    for (act, expected) in [
         ("die", "exited unexpectedly"),
         ("much", "larger than 16 MiB"),
         ("endless header", "valid response"),
@@ -161,7 +161,7 @@ fn an_image_that_misbehaves_fails_its_own_calls() {
         let record = invoke(&platform, "bad", &json!({ "act": act }), 502);
         let error = result(&record)["error"].to_string();
         assert!(
-            said.split('|').any(|said| error.contains(said)),
+            expected.split('|').any(|part| error.contains(part)),
             "{act}: {error}"
         );
         assert_eq!(
@@ -181,10 +181,10 @@ fn an_image_that_misbehaves_fails_its_own_calls() {
 }
 
 #[test]
-fn an_image_that_does_not_come_up_says_why() {
+fn an_image_that_fails_to_start_reports_why() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     // An image that contains nothing at all, not even a C library, and in which the runtime still starts.
-    for (name, image, said) in [
+    for (name, image, expected) in [
         (
             "empty",
             Image::new("empty", "scratch", "COPY server.py /\nCMD [\"/none\"]"),
@@ -214,12 +214,12 @@ fn an_image_that_does_not_come_up_says_why() {
         store(&platform, name, &image, None);
         let record = invoke(&platform, name, &json!({}), 502);
         let error = result(&record)["error"].to_string();
-        assert!(error.contains(said), "{name}: {error}");
+        assert!(error.contains(expected), "{name}: {error}");
     }
 }
 
 #[test]
-fn a_driver_without_images_says_so() {
+fn a_driver_without_images_refuses_blackbox_actions() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let image = Image("example/none:at-all".to_owned());
     store(&platform, "image", &image, None);

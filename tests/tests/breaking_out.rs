@@ -68,7 +68,7 @@ fn output(platform: &Platform, options: &Value) -> Value {
 }
 
 #[test]
-fn every_way_out_is_closed() {
+fn a_program_cannot_escape_its_container() {
     let open = tempfile::tempdir().unwrap();
     fs::set_permissions(open.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let copy = open.path().join(NAME);
@@ -92,7 +92,7 @@ fn every_way_out_is_closed() {
 }
 
 #[test]
-fn every_way_out_of_a_sandbox_is_closed() {
+fn a_program_cannot_escape_its_sandbox() {
     for settings in [
         Settings::new(Driver::Sandbox),
         Settings::new(Driver::Sandbox).as_root(),
@@ -127,19 +127,19 @@ fn all_refused(tried: &Value, otherwise: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_program_takes_no_more_than_its_share() {
-    takes_no_more_than_its_share(Driver::Docker, Settings::new(Driver::Docker));
+fn a_program_in_a_container_stays_within_its_limits() {
+    stays_within_its_limits(Driver::Docker, Settings::new(Driver::Docker));
 }
 
 /// Without control groups, an ordinary user cannot limit processor time.
 #[test]
-fn a_program_in_a_sandbox_of_root_takes_no_more_than_its_share() {
+fn a_program_in_a_root_sandbox_stays_within_its_limits() {
     let driver = Driver::Sandbox;
-    takes_no_more_than_its_share(driver, Settings::new(driver).as_root());
+    stays_within_its_limits(driver, Settings::new(driver).as_root());
 }
 
 #[track_caller]
-fn takes_no_more_than_its_share(driver: Driver, settings: Settings) {
+fn stays_within_its_limits(driver: Driver, settings: Settings) {
     let key = |name: &str| format!("burst.invoker.{}.{name}", driver.name());
     let platform = start(
         settings
@@ -164,14 +164,14 @@ fn takes_no_more_than_its_share(driver: Driver, settings: Settings) {
 }
 
 #[test]
-fn a_pack_that_takes_too_much_memory_goes_down_alone() {
+fn a_pack_that_exceeds_its_memory_is_killed_alone() {
     Settings::isolated()
         .into_iter()
-        .for_each(too_much_memory_ends_its_own_pack);
+        .for_each(exceeding_its_memory_ends_only_its_pack);
 }
 
 #[track_caller]
-fn too_much_memory_ends_its_own_pack(settings: Settings) {
+fn exceeding_its_memory_ends_only_its_pack(settings: Settings) {
     const MEMORY: u32 = 128;
     let platform = lent(settings);
     failing::deploy(&platform);
@@ -210,14 +210,14 @@ fn eaten(platform: &Platform, flare: &Flare) -> u32 {
 }
 
 #[test]
-fn a_program_that_ends_its_runtime_loses_its_own_pack_only() {
+fn a_program_that_ends_its_runtime_ends_only_its_own_pack() {
     Settings::isolated()
         .into_iter()
-        .for_each(ending_its_runtime_ends_its_own_pack);
+        .for_each(ending_its_runtime_ends_only_its_pack);
 }
 
 #[track_caller]
-fn ending_its_runtime_ends_its_own_pack(settings: Settings) {
+fn ending_its_runtime_ends_only_its_pack(settings: Settings) {
     let platform = lent(settings);
     let before = platform.footprint();
     let id = platform

@@ -68,8 +68,8 @@ fn stranger(platform: &Platform, call: &str) -> Value {
 
 /// An API client with the key that a function was given.
 #[track_caller]
-fn with_key(platform: &Platform, told: &Value) -> Api {
-    let key = told["key"].as_str().unwrap();
+fn with_key(platform: &Platform, context: &Value) -> Api {
+    let key = context["key"].as_str().unwrap();
     assert_ne!(key, platform.api().auth(), "it is not its caller's own");
     Api::new(platform.api().base(), key)
 }
@@ -88,12 +88,12 @@ const SHORT: Duration = Duration::from_secs(30);
 #[track_caller]
 fn briefly(platform: &Platform, call: impl Fn(&Api) -> Value) -> Value {
     for _ in 0..5 {
-        let told = call(platform.api());
-        match actions(&with_key(platform, &told)) {
-            Err(cause) if cause.status() == Some(401) && now() > deadline(&told) => continue,
+        let context = call(platform.api());
+        match actions(&with_key(platform, &context)) {
+            Err(cause) if cause.status() == Some(401) && now() > deadline(&context) => continue,
             answer => answer.unwrap(),
         };
-        return told;
+        return context;
     }
     panic!("its key is never good in its time")
 }
@@ -102,50 +102,50 @@ fn actions(api: &Api) -> Result<Answer<Box<RawValue>>, Error> {
     api.client().list_actions(&ListActionsQuery::default())
 }
 
-fn deadline(told: &Value) -> u64 {
-    told["deadline"].as_str().unwrap().parse().unwrap()
+fn deadline(context: &Value) -> u64 {
+    context["deadline"].as_str().unwrap().parse().unwrap()
 }
 
 /// Waits until the deadline of the function's run has passed: its key, valid until then, is rejected.
 #[track_caller]
-fn ends(platform: &Platform, told: &Value) {
-    let deadline = deadline(told);
+fn key_expires(platform: &Platform, context: &Value) {
+    let deadline = deadline(context);
     wait::until_seen("its time is up", wait::SOON, now, |now| *now > deadline);
-    let late = with_key(platform, told);
+    let late = with_key(platform, context);
     refused(actions(&late), 401);
     late.invoke("twice", &json!({"n": 1})).refusal(401);
 }
 
 #[test]
-fn by_the_key_that_it_is_given_while_it_runs() {
+fn a_function_calls_back_with_a_key_that_is_valid_while_it_runs() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     store(api, "twice", TWICE, LONG, json!([]));
     let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
     store(api, "caller", CALLER, LONG, annotations);
-    let told = invoke(api, "caller", 4);
-    assert_eq!(told["got"], json!({"twice": 8}), "{told}");
+    let context = invoke(api, "caller", 4);
+    assert_eq!(context["got"], json!({"twice": 8}), "{context}");
     assert_eq!(
-        told["host"],
+        context["host"],
         api.base(),
         "the port is the one it was given in place of 0"
     );
     // A call by a stranger carries no key: the function's key is for its owner's namespace.
     let web = stranger(&platform, "caller.json?n=21");
     assert_eq!(web["got"], json!({"twice": 42}), "{web}");
-    assert_ne!(web["key"], told["key"]);
+    assert_ne!(web["key"], context["key"]);
     let annotations = json!([keyed(), {"key": "web-export", "value": true}]);
     store(api, "brief", TELLER, SHORT, annotations);
-    let told = briefly(&platform, |api| invoke(api, "brief", 0));
+    let context = briefly(&platform, |api| invoke(api, "brief", 0));
     let web = briefly(&platform, |_| stranger(&platform, "brief.json"));
-    ends(&platform, &told);
-    ends(&platform, &web);
+    key_expires(&platform, &context);
+    key_expires(&platform, &web);
     assert_eq!(api.count_activations(Some("twice")), 2);
 }
 
 /// No function in a sandbox can reach the controller, so its caller tries the key that it was given.
 #[test]
-fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
+fn functions_in_sandboxes_get_a_valid_key_only_on_request() {
     let platform = Platform::lent(Settings::new(Driver::Sandbox));
     let api = platform.api();
     store(api, "twice", TWICE, LONG, json!([]));
@@ -159,6 +159,6 @@ fn a_key_is_as_good_from_a_sandbox_and_given_to_those_who_ask_for_it_alone() {
     let got = invoke(&with_key(&platform, &given), "twice", 5);
     assert_eq!(got, json!({"twice": 10}));
     store(api, "brief", TELLER, SHORT, json!([keyed()]));
-    let told = briefly(&platform, |api| invoke(api, "brief", 0));
-    ends(&platform, &told);
+    let context = briefly(&platform, |api| invoke(api, "brief", 0));
+    key_expires(&platform, &context);
 }

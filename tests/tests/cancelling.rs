@@ -11,17 +11,17 @@ const SIZE: u32 = 4;
 const LIMIT: Duration = wait::SOON;
 
 #[test]
-fn processes() {
+fn cancelling_frees_all_resources_of_processes() {
     over_redis(Driver::Process);
 }
 
 #[test]
-fn containers() {
+fn cancelling_frees_all_resources_of_containers() {
     over_redis(Driver::Docker);
 }
 
 #[test]
-fn sandboxes() {
+fn cancelling_frees_all_resources_of_sandboxes() {
     every_case(&Platform::lent(Settings::new(Driver::Sandbox)), None);
 }
 

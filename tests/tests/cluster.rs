@@ -14,12 +14,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 #[test]
-fn process_packs_on_four_invokers() {
+fn process_packs_run_on_four_invokers() {
     runs_on_four_invokers(Driver::Process);
 }
 
 #[test]
-fn docker_packs_on_four_invokers() {
+fn docker_packs_run_on_four_invokers() {
     runs_on_four_invokers(Driver::Docker);
 }
 
@@ -38,7 +38,7 @@ fn runs_on_four_invokers(driver: Driver) {
     if !driver.isolates() {
         sort(&cluster, &mut accepted);
     }
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 /// Workers on all four invokers exchange all their data.
@@ -66,7 +66,7 @@ fn tera(arguments: &[&str]) {
 
 /// Whichever controller is asked, and whether or not the one that accepted the request still runs.
 #[test]
-fn a_request_of_one_key_is_one_flare_of_all_controllers() {
+fn requests_with_the_same_key_start_one_flare_across_controllers() {
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
     let (mut cluster, mut accepted) = invariants::cluster(setup.slots(8));
     let body = failing::holding(8, Duration::from_secs(3));
@@ -102,11 +102,11 @@ fn a_request_of_one_key_is_one_flare_of_all_controllers() {
     for id in &ids {
         accepted.ended(&cluster, id);
     }
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 #[test]
-fn an_invoker_that_is_stopped_is_down_at_once_and_one_that_comes_is_used() {
+fn a_stopped_invoker_is_down_at_once_and_used_again_after_its_start() {
     let mut cluster = Cluster::start(Setup::new(Driver::Process).invokers(2));
     let mut accepted = Accepted::default();
     cluster.deploy(failing::NAME);
@@ -126,7 +126,7 @@ fn an_invoker_that_is_stopped_is_down_at_once_and_one_that_comes_is_used() {
     cluster.all_up();
     let id = accepted.flare(&cluster, failing::NAME, &flare_of(8));
     assert_eq!(accepted.ended(&cluster, &id).state, "succeeded");
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 fn flare_of(size: u32) -> Value {

@@ -33,7 +33,7 @@ fn flags(keys: &Certified) -> Vec<String> {
 }
 
 #[test]
-fn a_node_without_proof_stays_outside() {
+fn a_node_without_valid_credentials_cannot_join() {
     let directory = account::directory("burst-keys-");
     let authority = Authority::new(directory.path(), "own");
     let other = Authority::new(directory.path(), "other");
@@ -62,20 +62,20 @@ fn a_node_without_proof_stays_outside() {
         .map(|(name, flags)| Outsider::start(directory.path(), name, cluster.seed(), &flags));
     turned_away.iter().for_each(Outsider::has_tried);
 
-    goes_on(&cluster);
+    cluster_works(&cluster);
     // Their packs, which were started while they waited, end with them.
     for Outsider {
         node, name, data, ..
     } in turned_away
     {
-        node::assert_good_end(name, node.terminate());
+        node::assert_clean_exit(name, node.terminate());
         let left = processes::of_platform(None, data.to_str().unwrap(), &data);
         assert!(left.is_empty(), "{name} has left {left:#?}");
     }
 }
 
 #[test]
-fn a_node_with_the_key_joins_under_an_id_of_its_own() {
+fn a_node_with_the_cluster_key_joins_under_an_unused_id() {
     let directory = account::directory("burst-keys-");
     let cluster = Cluster::start(one());
     let mode = fs::metadata(cluster.key()).unwrap().permissions().mode() & 0o777;
@@ -83,11 +83,11 @@ fn a_node_with_the_key_joins_under_an_id_of_its_own() {
     let key = |file: &Path| vec!["--cluster-key".into(), file.to_str().unwrap().into()];
 
     // Without a key, or under an id that is taken, an invoker ends with one sentence.
-    let nobody = Outsider::start(directory.path(), "nobody", cluster.seed(), &[]);
-    let said = nobody.ends_with_1();
+    let keyless = Outsider::start(directory.path(), "nobody", cluster.seed(), &[]);
+    let log = keyless.ends_with_1();
     assert!(
-        said.contains("cluster.pem") && said.contains("--cluster-key FILE"),
-        "{said}"
+        log.contains("cluster.pem") && log.contains("--cluster-key FILE"),
+        "{log}"
     );
     let double = Outsider::start(
         directory.path(),
@@ -95,15 +95,15 @@ fn a_node_with_the_key_joins_under_an_id_of_its_own() {
         cluster.seed(),
         &key(&cluster.key()),
     );
-    let said = double.ends_with_1();
-    assert!(said.contains("has the id invoker0 and is up"), "{said}");
+    let log = double.ends_with_1();
+    assert!(log.contains("has the id invoker0 and is up"), "{log}");
 
     // With a key of another cluster it is kept out.
     let other = certificates::cluster_key(cluster.scratch());
     let stranger = Outsider::start(directory.path(), "stranger", cluster.seed(), &key(&other));
     stranger.has_tried();
-    goes_on(&cluster);
-    node::assert_good_end("stranger", stranger.node.terminate());
+    cluster_works(&cluster);
+    node::assert_clean_exit("stranger", stranger.node.terminate());
 }
 
 /// A cluster with one invoker, which has room for all.
@@ -113,7 +113,7 @@ fn one() -> Setup {
 
 /// Checks that the cluster runs flares and knows no invoker but its own.
 #[track_caller]
-fn goes_on(cluster: &Cluster) {
+fn cluster_works(cluster: &Cluster) {
     cluster.deploy("hello");
     let request = json!({"size": 8, "params": {"name": "World"}});
     let flare = cluster.api().flare_to_end("hello", &request);
@@ -127,7 +127,7 @@ struct Outsider {
     node: Node,
     name: &'static str,
     data: PathBuf,
-    said: PathBuf,
+    log: PathBuf,
 }
 
 impl Outsider {
@@ -152,14 +152,14 @@ impl Outsider {
             .chain(soon)
             .map(String::from);
         let arguments: Vec<String> = arguments.chain(flags.iter().cloned()).collect();
-        let said = directory.join(format!("{name}.log"));
+        let log = directory.join(format!("{name}.log"));
         let account = Account::ordinary(Driver::Process);
         let command = node::burst(&[], &account, directory, &arguments);
         Self {
-            node: Node::spawn(command, &said, &node::token(), LIMIT),
+            node: Node::spawn(command, &log, &node::token(), LIMIT),
             name,
             data,
-            said,
+            log,
         }
     }
 
@@ -167,14 +167,14 @@ impl Outsider {
     #[track_caller]
     fn ends_with_1(mut self) -> String {
         let ended = wait::until("it ends", LIMIT, || self.node.ended());
-        let said = node::said(&self.said);
-        assert_eq!(ended.code(), Some(1), "{said}");
-        let mut sentences = said.lines().filter(|line| line.starts_with("burst: "));
+        let log = node::read_log(&self.log);
+        assert_eq!(ended.code(), Some(1), "{log}");
+        let mut sentences = log.lines().filter(|line| line.starts_with("burst: "));
         let sentence = sentences
             .next()
-            .unwrap_or_else(|| panic!("{said}"))
+            .unwrap_or_else(|| panic!("{log}"))
             .to_owned();
-        assert_eq!(sentences.next(), None, "{said}");
+        assert_eq!(sentences.next(), None, "{log}");
         sentence
     }
 

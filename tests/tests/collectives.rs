@@ -30,24 +30,24 @@ fn all_operations(platform: &Platform, backend: &str) {
 }
 
 #[test]
-fn of_processes_on_every_backend() {
+fn processes_run_all_collectives_on_every_backend() {
     on_every_backend(Settings::new(Driver::Process), &Driver::Process.host());
 }
 
 #[test]
-fn of_containers_on_every_backend() {
+fn containers_run_all_collectives_on_every_backend() {
     on_every_backend(Settings::new(Driver::Docker), &Driver::Docker.host());
 }
 
 /// At this machine's loopback address, which a sandbox shares.
 #[test]
-fn of_sandboxes_on_every_backend() {
+fn sandboxes_run_all_collectives_on_every_backend() {
     on_every_backend(Settings::new(Driver::Sandbox), &Driver::Sandbox.host());
 }
 
 /// At an address to which a sandbox gets a route.
 #[test]
-fn of_sandboxes_of_root_on_every_backend() {
+fn root_sandboxes_run_all_collectives_on_every_backend() {
     let settings = Settings::new(Driver::Sandbox).as_root();
     on_every_backend(settings, &docker::bridge_gateway());
 }

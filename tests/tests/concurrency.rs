@@ -75,13 +75,13 @@ fn together(api: &Api, name: &str, calls: usize, of: usize) -> Vec<Value> {
 }
 
 /// Checks that a container takes a call and returns its result.
-fn takes(api: &Api, what: &str) {
+fn accepts_a_call(api: &Api, what: &str) {
     let call = json!({"what": what});
     let record = invoke(api, "ends", &call);
     assert_eq!(record["response"]["result"], call, "{record:#}");
 }
 
-fn calls_run_in_one_container(platform: &Platform) {
+fn calls_share_one_container(platform: &Platform) {
     let api = platform.api();
     store(api, "together", TOGETHER, json!({"concurrency": CALLS}));
     for _ in 0..3 {
@@ -104,28 +104,28 @@ fn calls_run_in_one_container(platform: &Platform) {
 }
 
 #[test]
-fn calls_run_in_one_process() {
-    calls_run_in_one_container(&Platform::lent(one_slot(Driver::Process)));
+fn concurrent_calls_share_one_process() {
+    calls_share_one_container(&Platform::lent(one_slot(Driver::Process)));
 }
 
 #[test]
-fn calls_run_in_one_sandbox() {
-    calls_run_in_one_container(&Platform::start(one_slot(Driver::Sandbox)));
+fn concurrent_calls_share_one_sandbox() {
+    calls_share_one_container(&Platform::start(one_slot(Driver::Sandbox)));
 }
 
 #[test]
-fn calls_run_in_one_container_of_docker() {
-    calls_run_in_one_container(&Platform::start(one_slot(Driver::Docker)));
+fn concurrent_calls_share_one_docker_container() {
+    calls_share_one_container(&Platform::start(one_slot(Driver::Docker)));
 }
 
 #[test]
-fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
+fn a_call_that_ends_the_process_fails_concurrent_calls_with_the_reason() {
     let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     let limits = json!({"concurrency": 3, "timeout": 60000});
     store(api, "ends", ENDS, limits);
     let id = staying(api, "ends", &json!({"what": "stay"}));
-    takes(api, "beside");
+    accepts_a_call(api, "beside");
     let leaves = invoke(api, "ends", &json!({"what": "leave"}));
     assert!(
         leaves["response"]["result"]
@@ -139,11 +139,11 @@ fn a_call_that_ends_the_process_takes_the_others_along_which_say_so() {
         why.contains("another call in it ended the process"),
         "{stayed:#}"
     );
-    takes(api, "next");
+    accepts_a_call(api, "next");
 }
 
 #[test]
-fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
+fn an_overdue_call_fails_and_later_calls_get_a_new_container() {
     let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     store(
@@ -156,11 +156,11 @@ fn a_call_that_is_overdue_is_named_and_the_next_have_a_container_again() {
     let overdue = invoke(api, "ends", &json!({"what": "stay"}));
     let why = overdue["response"]["result"].to_string();
     assert!(why.contains("time"), "{overdue:#}");
-    takes(api, "next");
+    accepts_a_call(api, "next");
 }
 
 #[test]
-fn calls_beyond_what_a_container_takes_wait_for_their_turn() {
+fn calls_beyond_the_concurrency_limit_wait() {
     let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     store(api, "pairs", TOGETHER, json!({"concurrency": 2}));
@@ -182,7 +182,7 @@ function main({ file }) {
 ";
 
 #[test]
-fn a_call_that_fails_leaves_those_beside_it_alone() {
+fn a_failed_call_does_not_affect_concurrent_calls() {
     let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     let directory = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ const main = ({ time }) => new Promise((resolve) => setTimeout(resolve, time, { 
 
 /// The runtime takes no more calls once one is overdue, which nobody else learns before that call has ended.
 #[test]
-fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
+fn calls_succeed_while_an_overdue_call_is_being_ended() {
     let platform = Platform::lent(one_slot(Driver::Process));
     let api = platform.api();
     store(
@@ -219,7 +219,7 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
     );
     let log = || {
         thread::scope(|scope| {
-            let mut along = 0;
+            let mut ended_together = 0;
             let overdue = scope.spawn(|| invoke(api, "waits", &json!({"time": 600_000})));
             while !overdue.is_finished() {
                 let call = json!({"time": 1});
@@ -228,16 +228,19 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
                 let error = result["error"].as_str().unwrap_or_default();
                 // The calls come one after another, so at most one can be in the process when it is killed.
                 if error.contains("another call in it") {
-                    along += 1;
+                    ended_together += 1;
                 } else {
                     assert_eq!(*result, call, "{record:#}");
                 }
                 // Stays below the limit of calls per minute.
                 thread::sleep(Duration::from_millis(10));
             }
-            assert!(along <= 1, "{along} were ended with the other");
+            assert!(
+                ended_together <= 1,
+                "{ended_together} were ended with the other"
+            );
         });
-        platform.said()
+        platform.log()
     };
     wait::until_seen("one is turned away", 4 * wait::SOON, log, |log| {
         log.contains("takes no more")
@@ -245,13 +248,13 @@ fn calls_that_come_as_another_is_being_ended_are_none_the_worse_for_it() {
 }
 
 #[test]
-fn calls_run_in_what_was_prewarmed() {
+fn concurrent_calls_run_in_prewarmed_packs() {
     for driver in [Driver::Process, Driver::Sandbox] {
-        a_pair_runs_in_what_was_prewarmed(driver);
+        two_calls_run_in_a_prewarmed_pack(driver);
     }
 }
 
-fn a_pair_runs_in_what_was_prewarmed(driver: Driver) {
+fn two_calls_run_in_a_prewarmed_pack(driver: Driver) {
     let platform = Platform::start(one_slot(driver).prewarmed(1));
     let api = platform.api();
     wait::until_seen(

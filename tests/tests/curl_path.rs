@@ -23,14 +23,14 @@ fn shell(platform: &Platform, lines: &str) -> String {
 
 /// Runs `curl` below the caller's namespace; returns the status and the body.
 fn curl(platform: &Platform, arguments: &str, path: &str) -> (u16, Value) {
-    let said = shell(
+    let output = shell(
         platform,
         &format!(
             "curl --silent --show-error --user \"$AUTH\" --write-out '\\n%{{http_code}}' \
              {arguments} \"$APIHOST/api/v1/namespaces/_/{path}\""
         ),
     );
-    let (body, status) = said.rsplit_once('\n').unwrap();
+    let (body, status) = output.rsplit_once('\n').unwrap();
     (
         status.parse().unwrap(),
         serde_json::from_str(body).unwrap_or(Value::Null),
@@ -53,26 +53,26 @@ fn readme() -> String {
 }
 
 #[test]
-fn what_the_readme_says() {
+fn the_commands_of_the_readme_work() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let hello = built::program("hello");
     platform
         .cli(&["deploy", "hello", hello.to_str().unwrap()])
         .exits(0);
     let properties = platform.properties().display().to_string();
-    let said = shell(
+    let output = shell(
         &platform,
         &readme().replace("~/.burst/properties", &properties),
     );
-    assert!(said.contains("\"hello\""), "{said}");
+    assert!(output.contains("\"hello\""), "{output}");
     for worker in 0..8 {
         let greeting = format!("Hello, World, from worker {worker} of 8");
-        assert!(said.contains(&greeting), "{said}");
+        assert!(output.contains(&greeting), "{output}");
     }
 }
 
 #[test]
-fn the_whole_path() {
+fn a_definition_is_deployed_flared_inspected_and_deleted() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let program = STANDARD.encode(fs::read(built::program(failing::NAME)).unwrap());
     let body = json!({"exec": {"kind": "rust", "code": program}}).to_string();
@@ -142,7 +142,7 @@ fn the_whole_path() {
 }
 
 #[test]
-fn cancel_a_running_flare() {
+fn a_running_flare_is_cancelled() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let request = post(r#"{"size":4,"params":{"how":"hold","millis":600000},"timeout":600000}"#);
@@ -164,15 +164,15 @@ fn cancel_a_running_flare() {
 }
 
 #[test]
-fn what_needs_no_credentials() {
+fn public_endpoints_need_no_credentials() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     for path in ["ping", "metrics", "api/v1/openapi.yaml"] {
-        let said = shell(
+        let output = shell(
             &platform,
             &format!("curl --silent --fail \"$APIHOST/{path}\""),
         );
-        assert!(!said.is_empty(), "{path} says nothing");
+        assert!(!output.is_empty(), "{path} says nothing");
     }
     assert!(api.base().starts_with("http://127.0.0.1:"));
 }

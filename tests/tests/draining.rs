@@ -52,14 +52,14 @@ fn succeeded(flare: &Flare) {
 }
 
 #[test]
-fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
+fn a_draining_invoker_finishes_its_flares_and_gets_none_until_resumed() {
     let (mut cluster, mut accepted) = invariants::cluster(two());
     let over = cluster.scratch().join("over");
     let held = accepted.flare(&cluster, failing::NAME, &until(&over, 0));
     let drained = runs_on(&cluster.api(), &held);
 
-    let said = cli(&cluster, &["drain", &drained, "--wait", "10ms"], 9);
-    assert!(said.contains("4 of its slots"), "{said}");
+    let output = cli(&cluster, &["drain", &drained, "--wait", "10ms"], 9);
+    assert!(output.contains("4 of its slots"), "{output}");
     let state = |cluster: &Cluster| {
         let seen = cluster
             .api()
@@ -86,16 +86,16 @@ fn a_drained_machine_ends_what_it_has_and_gets_nothing_until_it_is_resumed() {
     cluster.start_controllers(&[0]);
     cluster.all_up();
     assert_eq!(state(&cluster), Some(InvokerState::from("drained")));
-    let said = cli(&cluster, &["resume", &drained], 0);
-    assert!(said.contains("takes flares again"), "{said}");
+    let output = cli(&cluster, &["resume", &drained], 0);
+    assert!(output.contains("takes flares again"), "{output}");
     let id = accepted.flare(&cluster, failing::NAME, &eight);
     assert_eq!(accepted.ended(&cluster, &id).state, "succeeded");
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 /// One of the controllers runs the scheduler, and the other one asks it.
 #[test]
-fn whichever_controller_is_asked_to_drain_a_machine_does() {
+fn every_controller_can_drain_an_invoker() {
     let cluster = Cluster::start(two().controllers(2));
     for api in cluster.apis() {
         cli_of(&api, &cluster, &["drain", "invoker0", "--wait", "1m"], 0);
@@ -104,13 +104,13 @@ fn whichever_controller_is_asked_to_drain_a_machine_does() {
             let drained = seen.iter().filter(|invoker| invoker.state == "drained");
             assert_eq!(drained.count(), 1, "{seen:#?}");
         }
-        let said = cli_of(&api, &cluster, &["resume", "invoker0"], 0);
-        assert!(said.contains("takes flares again"), "{said}");
+        let output = cli_of(&api, &cluster, &["resume", "invoker0"], 0);
+        assert!(output.contains("takes flares again"), "{output}");
     }
 }
 
 #[test]
-fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
+fn a_stopping_invoker_lets_its_flares_end() {
     // The flares end when the test lets them, however long a busy machine takes.
     let setup = two().set_invokers("burst.drain-timeout", "10m");
     let (mut cluster, mut accepted) = invariants::cluster(setup);
@@ -138,11 +138,11 @@ fn an_invoker_that_is_told_to_stop_lets_its_flares_end() {
     cluster.stop_invoker(index);
     cluster.start_invoker(index);
     cluster.all_up();
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 #[test]
-fn what_does_not_end_in_time_runs_again_elsewhere_if_it_may() {
+fn flares_that_exceed_the_drain_timeout_are_retried_on_another_invoker() {
     let setup = two().set_invokers("burst.drain-timeout", "500ms");
     let (mut cluster, mut accepted) = invariants::cluster(setup);
     let over = cluster.scratch().join("over");
@@ -160,5 +160,5 @@ fn what_does_not_end_in_time_runs_again_elsewhere_if_it_may() {
     assert_ne!(flare.packs[0].invoker, stopping);
     cluster.start_invoker(index);
     cluster.all_up();
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }

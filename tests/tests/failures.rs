@@ -70,34 +70,34 @@ fn cases(groups: bool, endless: &'static str) -> Vec<Case> {
 }
 
 #[test]
-fn process_packs_over_direct() {
+fn process_packs_report_every_failure_over_direct() {
     // Its worker computes.
     over_direct(Driver::Process, "loop");
 }
 
 #[test]
-fn process_packs_over_redis_list() {
+fn process_packs_report_every_failure_over_redis_list() {
     over_redis_list(Driver::Process, &Redis::start());
 }
 
 #[test]
-fn docker_packs_over_direct() {
+fn docker_packs_report_every_failure_over_direct() {
     over_direct(Driver::Docker, "stall");
 }
 
 #[test]
-fn sandboxes_over_direct() {
+fn sandboxes_report_every_failure_over_direct() {
     over_direct(Driver::Sandbox, "stall");
 }
 
 #[test]
-fn sandboxes_of_root_over_direct() {
+fn root_sandboxes_report_every_failure_over_direct() {
     let platform = Platform::lent(settings(Driver::Sandbox).as_root());
     all_cases(&platform, &cases(true, "stall"), None);
 }
 
 #[test]
-fn docker_packs_over_redis_list() {
+fn docker_packs_report_every_failure_over_redis_list() {
     let redis = Redis::start_at(&docker::bridge_gateway());
     over_redis_list(Driver::Docker, &redis);
 }
@@ -284,7 +284,7 @@ fn check_output(output: &Output, case: &Case) {
 
 /// A worker that returns while others wait for its message fails nobody, but they must not wait for ever either.
 #[test]
-fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
+fn a_flare_whose_worker_returns_early_ends_by_its_deadline() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let before = platform.footprint();

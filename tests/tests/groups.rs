@@ -76,8 +76,8 @@ impl<'a> Opened<'a> {
         assert_eq!(flare.group_id.as_ref(), Some(&self.id));
         let outcome = self.platform.api().result(&flare.flare_id);
         let outputs = outcome.outputs.iter().map(|output| {
-            let said: String = output.read().unwrap().unwrap();
-            let (call, process) = said.split_once(' ').unwrap();
+            let output: String = output.read().unwrap().unwrap();
+            let (call, process) = output.split_once(' ').unwrap();
             (
                 call.parse::<u32>().unwrap(),
                 process.parse::<u32>().unwrap(),
@@ -97,7 +97,7 @@ impl<'a> Opened<'a> {
     }
 
     /// Checks that it has ended: it takes no flares, and its slots are free.
-    fn is_over(&self) -> Group {
+    fn has_ended(&self) -> Group {
         let group = self.becomes("closed");
         let client = self.platform.api().client();
         let refused = refused(client.flare_on_group(&self.id, &json!({})), 409);
@@ -109,7 +109,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-fn finds_its_state_again(driver: Driver) {
+fn keeps_its_state(driver: Driver) {
     let platform = platform(driver);
     let group = Opened::new(&platform, json!({})).open();
     assert_eq!(platform.api().free_slots(), platform.slots() - SIZE);
@@ -128,24 +128,24 @@ fn finds_its_state_again(driver: Driver) {
     assert_eq!(alone.state, "succeeded", "{alone:#?}");
     assert_eq!(group.count(), (4, processes));
     group.close();
-    let error = group.is_over().error;
+    let error = group.has_ended().error;
     assert!(error.is_none(), "being closed is no error: {error:?}");
     refused(platform.api().client().close_group(&group.id), 409);
 }
 
 #[test]
-fn process_packs_are_found_again() {
-    finds_its_state_again(Driver::Process);
+fn process_packs_keep_their_state_between_flares() {
+    keeps_its_state(Driver::Process);
 }
 
 #[test]
-fn docker_packs_are_found_again() {
-    finds_its_state_again(Driver::Docker);
+fn docker_packs_keep_their_state_between_flares() {
+    keeps_its_state(Driver::Docker);
 }
 
 #[test]
-fn sandboxes_are_found_again() {
-    finds_its_state_again(Driver::Sandbox);
+fn sandboxes_keep_their_state_between_flares() {
+    keeps_its_state(Driver::Sandbox);
 }
 
 /// The sockets of the programs of these packs.
@@ -171,16 +171,16 @@ fn stays_connected(platform: &Platform) {
         assert!(kept > first.len() / 2, "{first:?} became {now:?}");
     }
     group.close();
-    group.is_over();
+    group.has_ended();
 }
 
 #[test]
-fn packs_stay_connected_from_one_flare_to_the_next() {
+fn packs_stay_connected_between_flares() {
     stays_connected(&Platform::lent(Settings::new(Driver::Process)));
 }
 
 #[test]
-fn packs_stay_connected_to_their_server_which_keeps_nothing() {
+fn packs_stay_connected_to_redis_and_leave_no_keys() {
     let redis = Redis::start();
     let settings = Settings::new(Driver::Process).backend("redis-list", &redis.uri());
     let platform = Platform::start(settings);
@@ -198,7 +198,7 @@ fn packs_stay_connected_to_their_server_which_keeps_nothing() {
 }
 
 #[test]
-fn one_flare_at_a_time_also_while_the_group_waits() {
+fn a_group_runs_one_flare_at_a_time_in_order() {
     let platform = platform(Driver::Process);
     let rest = platform.slots() - SIZE + 1;
     let before = platform
@@ -235,23 +235,23 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
     assert!(first.ended <= second.started, "{first:#?} {second:#?}");
     assert_eq!(group.count().0, 3);
     group.close();
-    group.is_over();
+    group.has_ended();
 }
 
 #[test]
-fn whatever_ends_a_group_frees_its_slots() {
+fn every_end_of_a_group_frees_its_slots() {
     let platform = platform(Driver::Process);
     let api = platform.api();
 
     let idle = Opened::new(&platform, json!({"idleTimeout": 300}));
-    let error = idle.is_over().error.expect("a reason");
+    let error = idle.has_ended().error.expect("a reason");
     assert_eq!(error.kind, "timeout", "{error:?}");
 
     let failing_flare = Opened::new(&platform, json!({})).open();
     assert_eq!(failing_flare.count().0, 1);
     let flare = failing_flare.run(&failing::input("panic", 3));
     assert_eq!(flare.state, "failed", "{flare:#?}");
-    let error = failing_flare.is_over().error.expect("a reason");
+    let error = failing_flare.has_ended().error.expect("a reason");
     assert_eq!(
         (error.kind.as_str(), error.worker),
         ("panic", Some(3)),
@@ -268,7 +268,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     assert_eq!(waited.state, "failed", "{waited:#?}");
     assert_eq!(waited.error.expect("a reason").kind, "pack-lost");
     assert_eq!(
-        cancelled.is_over().error.expect("a reason").kind,
+        cancelled.has_ended().error.expect("a reason").kind,
         "cancelled"
     );
 
@@ -276,7 +276,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     let running = closed.flare(&failing::hold(failing::LONG));
     api.all_wrote(&running, failing::MARK);
     closed.close();
-    assert!(closed.is_over().error.is_none());
+    assert!(closed.has_ended().error.is_none());
     assert_eq!(api.ended(&running).state, "cancelled");
 
     // A runtime that dies ends its group immediately; a program that dies ends it with the next
@@ -301,7 +301,7 @@ fn counted(platform: &Platform, what: &str, kill: impl Fn(u32)) -> (Group, usize
         let flare = platform.api().ended(&id);
         assert_eq!(flare.state, "failed", "{what}: {flare:#?}");
     }
-    let ended = group.is_over();
+    let ended = group.has_ended();
     assert!(ended.error.is_some(), "{what}: {ended:#?}");
     (ended, processes.len())
 }
@@ -313,7 +313,7 @@ fn parent_of(process: u32) -> u32 {
 }
 
 #[test]
-fn a_restart_closes_groups_and_says_so() {
+fn a_restart_closes_groups_with_a_reason() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let id = Opened::new(&platform, json!({})).open().id;
@@ -323,12 +323,12 @@ fn a_restart_closes_groups_and_says_so() {
         platform: &platform,
         id,
     };
-    let error = group.is_over().error.expect("a reason");
+    let error = group.has_ended().error.expect("a reason");
     assert_eq!(error.kind, "controller-restarted", "{error:?}");
 }
 
 #[test]
-fn the_command_line_opens_flares_and_closes() {
+fn the_command_line_opens_uses_and_closes_a_group() {
     let platform = platform(Driver::Process);
     let open = [
         "group",
@@ -345,8 +345,8 @@ fn the_command_line_opens_flares_and_closes() {
     for call in ["1", "2"] {
         let flare = ["group", "flare", id, "--param", "how", "count", "--result"];
         let outputs = platform.cli(&flare).exits(0).json();
-        let said = outputs[0].as_str().unwrap();
-        assert!(said.starts_with(call), "{outputs}");
+        let output = outputs[0].as_str().unwrap();
+        assert!(output.starts_with(call), "{outputs}");
     }
     let shown = platform.cli(&["group", "get", id]).exits(0).stdout;
     assert!(shown.contains("open"), "{shown}");
@@ -362,7 +362,7 @@ fn the_command_line_opens_flares_and_closes() {
 }
 
 #[test]
-fn bad_requests_are_told_what_to_change() {
+fn invalid_requests_are_refused_with_the_reason() {
     let platform = platform(Driver::Process);
     let client = platform.api().client();
     let named = |size: u32| json!({"definition": failing::NAME, "size": size});
@@ -381,10 +381,10 @@ fn bad_requests_are_told_what_to_change() {
         assert!(refused.contains(named), "{refused}");
     }
     refused(client.get_group("0"), 400);
-    let nobody = "0".repeat(32);
-    refused(client.get_group(&nobody), 404);
-    refused(client.flare_on_group(&nobody, &json!({})), 404);
-    refused(client.close_group(&nobody), 404);
+    let unknown = "0".repeat(32);
+    refused(client.get_group(&unknown), 404);
+    refused(client.flare_on_group(&unknown, &json!({})), 404);
+    refused(client.close_group(&unknown), 404);
     let group = Opened::new(&platform, json!({})).open();
     let two = json!({"params": [failing::count(), failing::count()]});
     let size = refused(client.flare_on_group(&group.id, &two), 400);
@@ -396,5 +396,5 @@ fn bad_requests_are_told_what_to_change() {
     let groups = client.list_groups(&ListGroupsQuery::default());
     assert_eq!(read_json(groups)[0]["groupId"], json!(group.id));
     group.close();
-    group.is_over();
+    group.has_ended();
 }

@@ -1,8 +1,8 @@
 //! Running flares continue when the scheduler moves to another controller, whether its controller is killed or stopped
 //! cleanly.
 //!
-//! `BURST_HANDOVERS` sets how often this happens in `two_hundred_handovers` (3 by default, 200 in `make handovers`),
-//! and `BURST_HANDOVERS_SEED` determines what happens.
+//! `BURST_HANDOVERS` sets how often this happens in `flares_survive_repeated_handovers` (3 by default, 200 in `make
+//! handovers`), and `BURST_HANDOVERS_SEED` determines what happens.
 
 pub(crate) mod clients;
 mod groups;
@@ -97,7 +97,7 @@ impl Work {
     fn all_succeed_at_once(&mut self) {
         for (order, id) in &self.flares {
             let flare = self.client.ended(id, LIMIT).unwrap();
-            self.client.is_as_wanted(order, &flare).unwrap();
+            self.client.check_outcome(order, &flare).unwrap();
             assert_eq!(flare.attempt, 1, "{flare:#?}");
         }
         let runs = self.runs.read();
@@ -108,16 +108,16 @@ impl Work {
 }
 
 #[test]
-fn running_flares_go_on_when_the_schedulers_controller_is_killed() {
-    go_on(|cluster, scheduler, nobody_schedules| {
+fn running_flares_continue_after_the_schedulers_controller_is_killed() {
+    flares_continue_after(|cluster, scheduler, no_scheduler_runs| {
         cluster.kill_controller(scheduler);
-        nobody_schedules();
+        no_scheduler_runs();
     });
 }
 
 #[test]
-fn running_flares_go_on_when_the_schedulers_controller_is_stopped_and_replaced() {
-    go_on(|cluster, scheduler, it_is_stopping| {
+fn running_flares_continue_after_the_schedulers_controller_is_replaced() {
+    flares_continue_after(|cluster, scheduler, it_is_stopping| {
         cluster.signal_controller(scheduler, Signal::TERM);
         it_is_stopping();
         // It has already been signalled; this waits for its end.
@@ -129,7 +129,7 @@ fn running_flares_go_on_when_the_schedulers_controller_is_stopped_and_replaced()
 /// Runs flares through `change`, which takes the scheduler from its controller and calls its argument when some flares
 /// should end in the meantime.
 #[track_caller]
-fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
+fn flares_continue_after(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
     let mut cluster = Cluster::start(two());
     let mut work = Work::start(&cluster);
     let file = |name: &str| cluster.scratch().join(name);
@@ -157,7 +157,7 @@ fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
     change(&mut cluster, scheduler, &|| {
         fs::write(&meanwhile, "").unwrap();
     });
-    begins_again(&cluster, epoch);
+    await_next_scheduler(&cluster, epoch);
     cluster.all_up_again();
     for id in [&spread, &single, &large] {
         let flare = work.now(id);
@@ -165,12 +165,12 @@ fn go_on(change: impl FnOnce(&mut Cluster, usize, &dyn Fn())) {
     }
     fs::write(&over, "").unwrap();
     work.all_succeed_at_once();
-    Accepted::default().hold(&cluster);
+    Accepted::default().check(&cluster);
 }
 
 /// Waits for a scheduler with a later epoch than this one.
 #[track_caller]
-fn begins_again(cluster: &Cluster, epoch: u64) {
+fn await_next_scheduler(cluster: &Cluster, epoch: u64) {
     wait::until("a scheduler begins", node::START_LIMIT, || {
         (cluster.epoch() > epoch).then_some(())
     });
@@ -178,7 +178,7 @@ fn begins_again(cluster: &Cluster, epoch: u64) {
 
 /// Flares on the invoker are lost, and retried if allowed; those on the other one continue.
 #[test]
-fn an_invoker_is_killed_together_with_the_schedulers_controller() {
+fn an_invoker_killed_with_the_schedulers_controller_loses_only_its_flares() {
     // Enough for another controller to take over; only then does this time start again, after which lost nodes are
     // given up.
     let setup = two()
@@ -220,7 +220,7 @@ fn an_invoker_is_killed_together_with_the_schedulers_controller() {
     for (id, attempt) in [(&kept, 1), (&again, 2)] {
         let flare = work.client.ended(id, LIMIT).unwrap();
         let order = &work.flares.iter().find(|it| it.1 == *id).unwrap().0;
-        work.client.is_as_wanted(order, &flare).unwrap();
+        work.client.check_outcome(order, &flare).unwrap();
         assert_eq!(flare.attempt, attempt, "{flare:#?}");
         assert_eq!(flare.packs[0].invoker, survivor, "{flare:#?}");
     }
@@ -233,11 +233,11 @@ fn an_invoker_is_killed_together_with_the_schedulers_controller() {
     // It comes back and has nothing left to do.
     cluster.start_invoker(index);
     cluster.all_up();
-    Accepted::default().hold(&cluster);
+    Accepted::default().check(&cluster);
 }
 
 #[test]
-fn two_hundred_handovers() {
+fn flares_survive_repeated_handovers() {
     let wanted = setting("BURST_HANDOVERS", 3);
     let seed = setting("BURST_HANDOVERS_SEED", 1);
     println!("{wanted} hand-overs with seed {seed}");
@@ -266,16 +266,16 @@ fn two_hundred_handovers() {
             stopped += 1;
         }
         cluster.start_controllers(&[scheduler]);
-        begins_again(&cluster, epoch);
+        await_next_scheduler(&cluster, epoch);
         // Otherwise the next one may be ended while it is still finding out what runs.
         if random.random_range(0..3) > 0 {
             cluster.all_up_again();
         }
     }
     cluster.all_up_again();
-    let told = clients.stop();
+    let report = clients.stop();
     let seconds = began.elapsed().as_secs();
-    println!("{killed} killed and {stopped} stopped in {seconds} s: {told}");
-    told.holds(&runs);
-    Accepted::default().hold(&cluster);
+    println!("{killed} killed and {stopped} stopped in {seconds} s: {report}");
+    report.check(&runs);
+    Accepted::default().check(&cluster);
 }

@@ -10,7 +10,7 @@ use object::{Object, ObjectSection};
 const MOST_CODE: u64 = 6_000_000;
 
 #[test]
-fn the_runtime_has_no_more_code_than_it_needs() {
+fn the_code_size_of_the_runtime_is_bounded() {
     let bytes = fs::read(built::dist("bin/burst-runtime")).unwrap();
     let runtime = object::File::parse(&*bytes).unwrap();
     let code = runtime.section_by_name(".text").unwrap().size();
@@ -19,7 +19,7 @@ fn the_runtime_has_no_more_code_than_it_needs() {
 
 /// `burst new` makes a crate whose dependencies all exist and are read correctly by cargo.
 #[test]
-fn a_new_crate_depends_on_what_came_with_the_program() {
+fn a_new_crate_uses_the_sdk_of_the_distribution() {
     let directory = tempfile::tempdir().unwrap();
     let copied = Command::new("cp")
         .arg("-r")

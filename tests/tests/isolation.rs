@@ -88,7 +88,7 @@ fn unprivileged_user(container: &str) -> Vec<u32> {
 }
 
 #[test]
-fn the_runtime_is_closed_to_the_program_it_supervises() {
+fn a_program_cannot_inspect_its_runtime() {
     for settings in Settings::isolated() {
         let platform = Platform::lent(settings);
         failing::deploy(&platform);
@@ -116,7 +116,7 @@ fn a_flare_with_a_secret() -> (Redis, Platform, String) {
 }
 
 #[test]
-fn secrets_are_in_no_log_and_no_process_list() {
+fn secrets_appear_in_no_log_and_no_process_list() {
     let (redis, platform, id) = a_flare_with_a_secret();
     let auth = platform.api().auth();
     let (_, key) = auth.split_once(':').unwrap();
@@ -151,7 +151,7 @@ fn secrets_are_in_no_log_and_no_process_list() {
     assert!(!logs.is_empty(), "the platform keeps no log");
     logs.push(platform.log_file());
     for log in logs {
-        let text = node::said(&log);
+        let text = node::read_log(&log);
         for secret in secrets {
             assert!(
                 !text.contains(secret),
@@ -188,7 +188,7 @@ fn a_program_is_not_given_the_platforms_redis_password() {
 }
 
 #[test]
-fn the_data_directory_is_its_owners_alone() {
+fn the_data_directory_is_private_to_its_owner() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     for file in ["properties", "standalone.conf"] {
         let permissions = platform.data().join(file).metadata().unwrap().permissions();
@@ -198,7 +198,7 @@ fn the_data_directory_is_its_owners_alone() {
 }
 
 #[test]
-fn another_namespace_is_out_of_reach() {
+fn other_namespaces_are_inaccessible() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let api = platform.api();

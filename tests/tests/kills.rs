@@ -44,7 +44,7 @@ const KILLS: [Kill; 8] = [
 ];
 
 #[test]
-fn invocations_amid_random_kills() {
+fn invocations_survive_random_kills() {
     let wanted = setting("BURST_KILLS_INVOCATIONS", 400) as usize;
     let seed = setting("BURST_KILLS_SEED", 1);
     println!("{wanted} invocations with seed {seed}");
@@ -72,7 +72,7 @@ fn invocations_amid_random_kills() {
     println!("{kills} kills in {} s", began.elapsed().as_secs());
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
-    ledger.holds(&sent);
+    ledger.check(&sent);
     // Calls that had not begun were tried elsewhere, except those that were just about to begin on a lost machine, or
     // were handed out by a controller that ended: their state is unknown.
     let unknown = [
@@ -86,13 +86,13 @@ fn invocations_amid_random_kills() {
             "{result:#}"
         );
     }
-    Accepted::default().hold(&cluster);
+    Accepted::default().check(&cluster);
 }
 
 /// Whichever is noticed first, the container's end or that of the connection to it: it is not the program's fault, and
 /// the call is not repeated, as the program may already have done something.
 #[test]
-fn a_call_whose_container_is_killed_while_its_program_starts_is_lost() {
+fn a_call_is_lost_if_its_container_is_killed_during_startup() {
     let cluster = Cluster::start(Setup::new(Driver::Process).invokers(1));
     let api = cluster.api();
     let code = "import time\ntime.sleep(20)\ndef main(args):\n    return {}\n";

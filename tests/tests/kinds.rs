@@ -88,13 +88,13 @@ fn functions(settings: Settings) {
             }
         }
         assert!(processes.len() as i64 <= workers, "{processes:?}");
-        for (x, kind, said) in [(-1, "exit", ""), (-2, "error", "below zero")] {
+        for (x, kind, expected) in [(-1, "exit", ""), (-2, "error", "below zero")] {
             let body = json!({"params": [{"x": 1}, {"x": x}]});
             let flare = platform.api().flare_to_end(name, &body);
             assert_eq!(flare.state, "failed", "{name}");
             let error = flare.error.unwrap();
             assert!(
-                error.kind == kind && error.message.contains(said) && error.worker == Some(1),
+                error.kind == kind && error.message.contains(expected) && error.worker == Some(1),
                 "{name}: {error:?}"
             );
         }
@@ -122,12 +122,12 @@ fn executables(settings: Settings) {
             let answer = platform.api().invoke(name, &json!({"x": 1})).json;
             let id = answer["activationId"].as_str().unwrap();
             let record = read_json(platform.api().client().get_activation(id));
-            let said = record.to_string();
-            assert_eq!(record["response"]["result"], json!({"ran": true}), "{said}");
-            assert!(said.contains(r#"first {\"x\":1}"#), "{said}");
+            let text = record.to_string();
+            assert_eq!(record["response"]["result"], json!({"ran": true}), "{text}");
+            assert!(text.contains(r#"first {\"x\":1}"#), "{text}");
             assert!(
-                said.contains(r#"{"key":"kind","value":"blackbox"}"#),
-                "{said}"
+                text.contains(r#"{"key":"kind","value":"blackbox"}"#),
+                "{text}"
             );
         }
     }
@@ -152,7 +152,7 @@ fn npm_packed(files: &[(&str, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn what_npm_packs_runs_and_is_answered_as_a_zip() {
+fn an_npm_package_runs_and_is_returned_as_a_zip() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let packed = npm_packed(&[
         (
@@ -218,7 +218,7 @@ fn functions_run_in_containers() {
 }
 
 #[test]
-fn functions_of_node_in_containers_find_the_packages_of_openwhisks_image() {
+fn node_functions_in_containers_find_openwhisks_packages() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     let source = "const packages = ['openwhisk', 'redis', 'uuid'];
         const main = () => ({ found: packages.map((name) => typeof require(name)) });";
@@ -231,7 +231,7 @@ fn functions_of_node_in_containers_find_the_packages_of_openwhisks_image() {
 }
 
 #[test]
-fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
+fn the_command_line_deploys_and_runs_source_files() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let scratch = tempfile::tempdir().unwrap();
     let cli = Cli::of(platform.api(), scratch.path());
@@ -267,7 +267,7 @@ fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
     ]);
     assert_eq!(flared.code, Some(0), "{}", flared.stderr);
     assert_eq!(flared.stdout.matches("Bob").count(), 2, "{}", flared.stdout);
-    for (arguments, said) in [
+    for (arguments, expected) in [
         (
             vec!["deploy", "x", &python, "--kind", "cobol"],
             "must be one of",
@@ -286,6 +286,6 @@ fn a_source_is_deployed_and_run_by_the_command_line_as_it_is() {
     ] {
         let refused = cli.run(&arguments);
         assert_ne!(refused.code, Some(0));
-        assert!(refused.stderr.contains(said), "{}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     }
 }

@@ -22,7 +22,7 @@ fn platform(slots: u32) -> Platform {
 }
 
 #[test]
-fn many_read_a_result_that_is_larger_than_the_heap_and_others_go_on() {
+fn results_larger_than_the_heap_are_read_while_other_flares_run() {
     let platform = platform(24);
     let api = platform.api();
     let request =
@@ -50,7 +50,7 @@ fn many_read_a_result_that_is_larger_than_the_heap_and_others_go_on() {
 }
 
 #[test]
-fn more_inputs_than_the_heap_holds_are_refused_or_wait_on_the_disk() {
+fn inputs_larger_than_the_heap_are_refused_or_wait_on_the_disk() {
     let platform = platform(1);
     let api = platform.api();
     let input = "x".repeat((8 << 20) - 1000);

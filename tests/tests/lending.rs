@@ -19,7 +19,7 @@ fn settings() -> Settings {
 }
 
 #[test]
-fn what_one_borrower_leaves_no_other_finds() {
+fn a_borrower_finds_nothing_of_the_previous_one() {
     let first = Platform::lent(settings());
     let (pid, before) = (first.pid(), first.footprint());
     let (mine, name) = (first.api().clone(), first.namespace().to_owned());
@@ -59,7 +59,7 @@ fn what_one_borrower_leaves_no_other_finds() {
 }
 
 #[test]
-fn a_failed_test_takes_the_platform_along() {
+fn a_failed_test_stops_its_platform() {
     let mut pid = None;
     let failed = catch_unwind(AssertUnwindSafe(|| {
         let platform = Platform::lent(settings().slots(5));
@@ -73,9 +73,9 @@ fn a_failed_test_takes_the_platform_along() {
 /// Starts another process of this test program, with this test alone, which leaves a process in its platform's
 /// directory. All of its tests succeed, but the run fails.
 #[test]
-fn what_outlives_a_platform_that_was_lent_fails_the_run() {
+fn processes_that_outlive_a_lent_platform_fail_the_run() {
     const LEAVES: &str = "BURST_TEST_LEAVES_A_PROCESS";
-    const NAME: &str = "lending::what_outlives_a_platform_that_was_lent_fails_the_run";
+    const NAME: &str = "lending::processes_that_outlive_a_lent_platform_fail_the_run";
     if env::var_os(LEAVES).is_some() {
         let data = Platform::lent(settings()).data();
         let mut left = Command::new("sleep");

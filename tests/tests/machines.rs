@@ -44,7 +44,7 @@ fn all_operations(cluster: &Cluster, backends: &[&str]) {
             collectives::all_called(&cluster.api(), &id);
         }
     }
-    accepted.hold(cluster);
+    accepted.check(cluster);
 }
 
 #[track_caller]
@@ -55,19 +55,19 @@ fn is_on_both(flare: &Flare) {
 
 /// The networks of these machines share nothing but a cable.
 #[test]
-fn sandboxes_of_two_machines_do_everything_together() {
+fn sandboxes_on_two_machines_run_all_operations() {
     let cluster = Cluster::start(two(Driver::Sandbox).remote(1).redis());
     all_operations(&cluster, &["direct", "redis-list"]);
 }
 
 #[test]
-fn sandboxes_of_two_invokers_of_root_do_everything_together() {
+fn root_sandboxes_of_two_invokers_run_all_operations() {
     let cluster = Cluster::start(two(Driver::Sandbox).as_root().redis());
     all_operations(&cluster, &["direct", "redis-list"]);
 }
 
 #[test]
-fn sandboxes_and_processes_do_everything_together() {
+fn sandboxes_and_processes_run_all_operations_together() {
     let mixed = two(Driver::Process).driver_of(1, Driver::Sandbox);
     all_operations(&Cluster::start(mixed.remote(1)), &["direct"]);
 }
@@ -117,7 +117,7 @@ impl<'a> Opened<'a> {
 
 /// Its flares use the same connections; strangers who crowd its packs' ports in the meantime keep nobody out.
 #[test]
-fn a_group_of_two_machines_runs_one_flare_after_the_other() {
+fn a_group_on_two_machines_runs_flares_despite_a_connection_flood() {
     let cluster = Cluster::start(two(Driver::Sandbox));
     cluster.deploy(NAME);
     let group = Opened::new(&cluster, NAME);
@@ -134,7 +134,7 @@ fn a_group_of_two_machines_runs_one_flare_after_the_other() {
     group.runs();
     drop(crowd);
     group.close();
-    Accepted::default().hold(&cluster);
+    Accepted::default().check(&cluster);
 }
 
 /// A connection that sends nothing, from an address that packs also have.
@@ -146,7 +146,7 @@ fn stranger(port: u16) -> TcpStream {
 
 /// The packs on the other machine learn of it immediately, and nothing of either is left.
 #[test]
-fn an_invoker_that_is_killed_takes_its_part_of_a_flare() {
+fn killing_an_invoker_fails_a_flare_on_two_machines() {
     let (mut cluster, mut accepted) = invariants::cluster(two(Driver::Sandbox));
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
@@ -160,5 +160,5 @@ fn an_invoker_that_is_killed_takes_its_part_of_a_flare() {
     let flare = accepted.ended(&cluster, &again);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     is_on_both(&flare);
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }

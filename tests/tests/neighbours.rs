@@ -105,10 +105,13 @@ fn neighbour(api: &Api) -> (String, Vec<SocketAddr>) {
     let id = api.flare(NAME, &of_two_packs(json!({"try": "stay"})));
     api.all_wrote(&id, "listening on ");
     let logs = api.logs(&id).logs;
-    let told = logs
+    let addresses = logs
         .iter()
         .filter_map(|line| line.line.strip_prefix("listening on "));
-    (id, told.map(|address| address.parse().unwrap()).collect())
+    (
+        id,
+        addresses.map(|address| address.parse().unwrap()).collect(),
+    )
 }
 
 /// The errors that the two workers of a flare got: from peers, from their runtimes and from others.
@@ -152,7 +155,7 @@ fn reached(errors: &Errors) -> Vec<SocketAddr> {
         .collect()
 }
 
-fn packs_reach_whom_they_may(settings: Settings) {
+fn containers_reach_only_their_flare(settings: Settings) {
     let elsewhere = Elsewhere::find([METADATA, INTERNET]);
     let port = here();
     let platform = Platform::start(settings);
@@ -199,7 +202,7 @@ fn packs_reach_whom_they_may(settings: Settings) {
 
 /// A sandbox shares only its runtime's port with the machine, which nobody can reach from inside; it reaches the packs
 /// of its flare through their sockets, and the internet through its shim.
-fn sandboxes_reach_their_flare_alone(settings: Settings) {
+fn sandboxes_reach_only_their_flare(settings: Settings) {
     let elsewhere = Elsewhere::find(SANDBOXES);
     elsewhere.cable.take(PUBLIC);
     let here = here();
@@ -236,15 +239,15 @@ fn sandboxes_reach_their_flare_alone(settings: Settings) {
 }
 
 #[test]
-fn a_sandbox_reaches_its_flare_and_nobody_else() {
+fn a_sandbox_reaches_only_its_own_flare() {
     // One after another: both use the same other machine.
-    sandboxes_reach_their_flare_alone(Settings::new(Driver::Sandbox));
-    sandboxes_reach_their_flare_alone(Settings::new(Driver::Sandbox).as_root().prewarmed(2));
+    sandboxes_reach_only_their_flare(Settings::new(Driver::Sandbox));
+    sandboxes_reach_only_their_flare(Settings::new(Driver::Sandbox).as_root().prewarmed(2));
 }
 
 #[test]
-fn a_pack_reaches_its_flare_and_nobody_else() {
-    packs_reach_whom_they_may(Settings::new(Driver::Docker));
+fn a_container_reaches_only_its_own_flare() {
+    containers_reach_only_their_flare(Settings::new(Driver::Docker));
     // One after another: both use the same other machine.
-    packs_reach_whom_they_may(Settings::new(Driver::Docker).prewarmed(2));
+    containers_reach_only_their_flare(Settings::new(Driver::Docker).prewarmed(2));
 }

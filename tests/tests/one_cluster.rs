@@ -18,7 +18,7 @@ const RELEASE: &str = "pekko.cluster.split-brain-resolver.lease-majority.release
 /// The first seed comes back while the other controller is paused: it founds no second cluster, but waits until the
 /// other resumes. When no controller is left, any seed founds the next cluster.
 #[test]
-fn there_is_one_cluster_at_a_time() {
+fn a_restarted_seed_forms_no_second_cluster() {
     let (mut cluster, mut accepted) = invariants::cluster(two());
     let ended = accepted.flare(&cluster, failing::NAME, &holding(8, SHORT));
     assert_eq!(accepted.ended(&cluster, &ended).state, "succeeded");
@@ -30,7 +30,7 @@ fn there_is_one_cluster_at_a_time() {
     cluster.signal_controller(1, Signal::STOP);
     cluster.kill_controller(0);
     cluster.begin_controller(0);
-    waits(&cluster, 0);
+    waits_for_the_cluster(&cluster, 0);
     cluster.signal_controller(1, Signal::CONT);
     cluster.await_controller(0);
     cluster.all_up();
@@ -38,27 +38,27 @@ fn there_is_one_cluster_at_a_time() {
     // Its outcome depends on which of the two ran the scheduler.
     accepted.ended(&cluster, &running);
     assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 
     cluster.kill_controller(0);
     cluster.kill_controller(1);
     cluster.start_controllers(&[1]);
     cluster.start_controllers(&[0]);
-    works(&cluster, &mut accepted);
+    cluster_works(&cluster, &mut accepted);
     assert_eq!(founded(&cluster), 2);
 }
 
 /// The controller that runs the scheduler is paused until another one has taken over and the database has forgotten the
 /// partition: it ends when it resumes. It also does so if that other controller has ended in the meantime.
 #[test]
-fn a_scheduler_that_was_replaced_ends() {
+fn a_paused_controller_ends_after_its_scheduler_was_replaced() {
     let (mut cluster, mut accepted) = invariants::cluster(two().line(RELEASE));
     let (paused, other) = replaced(&mut cluster, &mut accepted);
     lease_is_free(&mut cluster);
     cluster.signal_controller(paused, Signal::CONT);
     cluster.controller_ended(paused);
     cluster.start_controllers(&[paused]);
-    works(&cluster, &mut accepted);
+    cluster_works(&cluster, &mut accepted);
     assert_eq!(cluster.scheduler(), other);
 
     let (paused, other) = replaced(&mut cluster, &mut accepted);
@@ -68,7 +68,7 @@ fn a_scheduler_that_was_replaced_ends() {
     cluster.controller_ended(paused);
     cluster.await_controller(other);
     cluster.start_controllers(&[paused]);
-    works(&cluster, &mut accepted);
+    cluster_works(&cluster, &mut accepted);
 }
 
 /// Pauses the controller that runs the scheduler, with a flare queued, until another one has taken over. Returns both.
@@ -92,14 +92,14 @@ fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
 
 /// Lets the flares end that ran all the time. Each controller accepts flares, and they succeed.
 #[track_caller]
-fn works(cluster: &Cluster, accepted: &mut Accepted) {
+fn cluster_works(cluster: &Cluster, accepted: &mut Accepted) {
     cluster.all_up();
     fs::write(cluster.scratch().join(OVER), "").unwrap();
     for api in cluster.apis() {
         let flare = api.run(failing::NAME, 8, &failing::hold(SHORT));
         assert_eq!(flare.state, "succeeded", "{flare:#?}");
     }
-    accepted.hold(cluster);
+    accepted.check(cluster);
 }
 
 /// Returns how many clusters its controllers have founded.
@@ -112,12 +112,12 @@ fn founded(cluster: &Cluster) -> usize {
 /// The two controllers cannot reach each other for longer than the database remembers which side won; invokers and the
 /// database reach both. One continues and the other ends; when restarted, it waits until it reaches the first one.
 #[test]
-fn a_rift_between_the_controllers_leaves_one() {
-    let (mut cluster, mut accepted) = invariants::cluster(two().rift().line(RELEASE));
+fn a_partition_between_two_controllers_leaves_one() {
+    let (mut cluster, mut accepted) = invariants::cluster(two().partition().line(RELEASE));
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, Duration::from_secs(5)));
     cluster.api().all_wrote(&running, failing::MARK);
     let queued = accepted.flare(&cluster, failing::NAME, &holding(6, SHORT));
-    cluster.rift().open();
+    cluster.partition().open();
     let ended = wait::until("one of them ends", node::START_LIMIT, || {
         (0..2).find(|index| cluster.has_ended(*index))
     });
@@ -128,21 +128,21 @@ fn a_rift_between_the_controllers_leaves_one() {
     assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
 
     cluster.begin_controller(ended);
-    waits(&cluster, ended);
-    cluster.rift().close();
+    waits_for_the_cluster(&cluster, ended);
+    cluster.partition().close();
     cluster.await_controller(ended);
-    works(&cluster, &mut accepted);
+    cluster_works(&cluster, &mut accepted);
     assert_eq!(founded(&cluster), 1);
 }
 
 /// Waits until the log of a controller reports that it waits for the others.
 #[track_caller]
-fn waits(cluster: &Cluster, controller: usize) {
-    let says = "the database says that other controllers are members of a cluster";
+fn waits_for_the_cluster(cluster: &Cluster, controller: usize) {
+    let message = "the database says that other controllers are members of a cluster";
     wait::until("it says what it waits for", node::START_LIMIT, || {
         cluster
             .controller_log(controller)
-            .contains(says)
+            .contains(message)
             .then_some(())
     });
 }

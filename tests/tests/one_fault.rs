@@ -9,7 +9,7 @@ use burst_tests::disk::SmallDisk;
 use burst_tests::failing::{LONG, LONG_TIMEOUT, SHORT, holding};
 use burst_tests::faults::Fault;
 use burst_tests::invariants::{self, Accepted};
-use burst_tests::traffic::{Traffic, Wishes};
+use burst_tests::traffic::{Traffic, TrafficOptions};
 use burst_tests::{Cluster, Driver, Platform, Settings, docker, failing, node, times, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ const REMOTE: usize = 1;
 /// Two controllers, four invokers, PostgreSQL and S3 survive one fault after another. During each, flares run, start
 /// and wait.
 #[test]
-fn one_fault_after_the_other() {
+fn a_cluster_survives_successive_faults() {
     let setup = Setup::new(Driver::Process)
         .controllers(2)
         // The test is not about how fast another controller takes over on a busy machine.
@@ -89,14 +89,14 @@ fn through(
     accepted.note(traffic.stop());
     let seen = accepted.ended(cluster, &running);
     assert_eq!(accepted.ended(cluster, &queued).state, "succeeded");
-    accepted.hold(cluster);
+    accepted.check(cluster);
     seen
 }
 
 /// An invoker that is paused or unreachable has no running packs by the time it is given up, so that its flares can run
 /// elsewhere.
 #[test]
-fn a_node_that_was_given_up_runs_nothing() {
+fn an_invoker_that_was_given_up_runs_no_packs() {
     let setup = Setup::new(Driver::Process).invokers(2).remote(REMOTE);
     // Within the first timeout no other controller should take over; a busy machine may need the second one to kill
     // packs.
@@ -153,11 +153,11 @@ fn given_up(
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     mend();
     cluster.all_up();
-    accepted.hold(cluster);
+    accepted.check(cluster);
 }
 
 #[test]
-fn everything_is_killed() {
+fn a_cluster_recovers_after_all_nodes_were_killed() {
     let (mut cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Docker).invokers(2));
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
@@ -186,13 +186,13 @@ fn everything_is_killed() {
     assert_eq!(accepted.ended(&cluster, &alone).state, "succeeded");
     cluster.start_invoker(1);
     cluster.all_up();
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 /// The packages of an invoker are on a disk of one mebibyte: the flare fails with the reason, and once there is room
 /// the same flare runs.
 #[test]
-fn the_disk_under_the_packages_is_full() {
+fn flares_fail_only_while_the_package_disk_is_full() {
     let (cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Process).invokers(1));
     let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"), 1);
     let full = accepted.flare(&cluster, failing::NAME, &holding(4, SHORT));
@@ -200,17 +200,17 @@ fn the_disk_under_the_packages_is_full() {
     assert_eq!(flare.state, "failed", "{flare:#?}");
     let error = flare.error.unwrap();
     assert_eq!(error.kind, "start-failed", "{error:#?}");
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
     disk.grow();
     let room = accepted.flare(&cluster, failing::NAME, &holding(4, SHORT));
     assert_eq!(accepted.ended(&cluster, &room).state, "succeeded");
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
 }
 
 /// The database and the packages of a platform are on a disk that is full for a while: running flares continue, new
 /// ones are refused, and once there is room everything works as before.
 #[test]
-fn the_disk_under_the_data_is_full() {
+fn a_platform_recovers_from_a_full_data_disk() {
     let mut platform = Platform::start(Settings::new(Driver::Process).slots(4));
     platform.kill();
     let disk = SmallDisk::over(&platform.data().join("controller"), 60);
@@ -240,7 +240,7 @@ fn the_disk_under_the_data_is_full() {
 
 /// The clock of one node is set an hour ahead, and back: no flare is lost, retried, or timed out early.
 #[test]
-fn a_clock_is_set() {
+fn setting_the_clock_of_a_node_affects_no_flare() {
     let (cluster, mut accepted) =
         invariants::cluster(Setup::new(Driver::Process).invokers(2).clocks());
     clock_set(&cluster, &mut accepted, |ahead| {
@@ -293,17 +293,17 @@ fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
         (TIME_OUT..Duration::from_secs(3600)).contains(&lasted),
         "{lasted:?} {flare:#?}"
     );
-    accepted.hold(cluster);
+    accepted.check(cluster);
 }
 
 /// A continuous stream of flares of up to three workers; `bad` of a hundred fail, and as many are cancelled.
 fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
-    let wishes = Wishes {
+    let options = TrafficOptions {
         size: 3,
         hold: Duration::from_millis(100),
         backends: vec!["direct"],
         bad,
         pause: Duration::from_millis(200),
     };
-    Traffic::flares(cluster.apis(), 1, wishes)
+    Traffic::flares(cluster.apis(), 1, options)
 }

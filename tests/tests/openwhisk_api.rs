@@ -37,7 +37,7 @@ fn burst(platform: &Platform, query: &str, workers: u64) -> Vec<Vec<Value>> {
 }
 
 #[test]
-fn bursts_are_made_as_the_prototype_made_them() {
+fn bursts_behave_as_in_the_prototype() {
     let platform = Platform::lent(Settings::new(Driver::Process).slots(6));
     platform.api().put_action("square", &python(SQUARE));
     for (query, sizes) in [
@@ -66,7 +66,7 @@ fn bursts_are_made_as_the_prototype_made_them() {
 }
 
 #[test]
-fn a_burst_of_more_than_there_is_room_for_is_refused() {
+fn a_burst_larger_than_the_platform_is_refused() {
     let platform = Platform::lent(Settings::new(Driver::Process).slots(2));
     platform.api().put_action("square", &python(SQUARE));
     let inputs = vec![json!({"n": 1}); 3];
@@ -93,7 +93,7 @@ def main(args):
 ";
 
 #[test]
-fn a_conductor_says_what_is_run_next() {
+fn a_conductor_chooses_the_next_action() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     platform.api().put_action(
         "double",
@@ -146,7 +146,7 @@ done
 ";
 
 #[test]
-fn an_executable_speaks_the_action_loop() {
+fn an_executable_can_use_the_action_loop() {
     let platform = Platform::lent(Settings::new(Driver::Process).slots(1));
     let mut action = package::definition(&package::zip_of("exec", LOOP.as_bytes()));
     action["exec"]["kind"] = json!("python:default");
@@ -193,7 +193,7 @@ fn logged(platform: &Platform, mib: u64) -> (usize, String) {
 }
 
 #[test]
-fn an_actions_log_has_its_limit() {
+fn the_log_limit_of_an_action_is_enforced() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let mut action = python(TALKER);
     for (limit, least, most) in [(0, 0, 0), (1, 1 << 19, 2 << 20)] {

@@ -31,13 +31,13 @@ fn npm(platform: &Platform, variables: &[(&str, &str)]) -> Finished {
 }
 
 #[test]
-fn the_npm_package_does_all_it_can() {
+fn openwhisks_npm_package_works() {
     let platform = Platform::start(Settings::new(Driver::Process));
     npm(&platform, &[]).exits(0);
 }
 
 #[test]
-fn the_npm_package_does_all_it_can_over_tls() {
+fn openwhisks_npm_package_works_over_tls() {
     let platform = Platform::start(Settings::new(Driver::Process).switch("--tls"));
     let certificate = platform.data().join("api.pem");
     let trusted = certificate.to_str().unwrap();
@@ -85,7 +85,7 @@ impl Script {
 
     /// Runs a call that must succeed and print exactly this first line.
     #[track_caller]
-    fn says(&self, line: &str, first: &str) -> Finished {
+    fn prints(&self, line: &str, first: &str) -> Finished {
         let finished = self.wsk(line).exits(0);
         assert_eq!(finished.stdout.lines().next(), Some(first), "{finished:?}");
         finished
@@ -93,7 +93,7 @@ impl Script {
 }
 
 #[test]
-fn scripts_of_wsk_run_as_they_are() {
+fn wsk_scripts_run_unchanged() {
     let platform = Platform::start(Settings::new(Driver::Process).switch("--tls"));
     let script = Script::new(&platform);
     script.file(
@@ -105,13 +105,13 @@ fn scripts_of_wsk_run_as_they_are() {
         "function main() { return { error: 'on purpose' } }\n",
     );
     script.file("page.js", "function main() { return { body: 'a page' } }\n");
-    script.says(
+    script.prints(
         "action create hello hello.py -p name nobody",
         "ok: created action hello",
     );
     script.wsk("action create hello hello.py").exits(153);
     script.wsk("action get missing").exits(148);
-    script.says(
+    script.prints(
         "action update hello --memory 256",
         "ok: updated action hello",
     );
@@ -119,22 +119,22 @@ fn scripts_of_wsk_run_as_they_are() {
     assert_eq!(result.json(), serde_json::json!({"greeting": "Hello Ada"}));
     let logs = script.wsk("activation logs --last --strip").exits(0);
     assert_eq!(logs.stdout, "greeting Ada\n");
-    script.says("action create bad bad.js", "ok: created action bad");
+    script.prints("action create bad bad.js", "ok: created action bad");
     script
         .wsk("action invoke bad -b")
         .exits(246)
         .complains_of("on purpose");
-    script.says(
+    script.prints(
         "action create both --sequence hello,hello",
         "ok: created action both",
     );
 
-    script.says(
+    script.prints(
         "package create tools -p name package",
         "ok: created package tools",
     );
-    script.says("package bind tools bound", "ok: created binding bound");
-    script.says(
+    script.prints("package bind tools bound", "ok: created binding bound");
+    script.prints(
         "action create tools/hello hello.py",
         "ok: created action tools/hello",
     );
@@ -145,32 +145,32 @@ fn scripts_of_wsk_run_as_they_are() {
     );
     script.wsk("package delete tools").exits(153);
 
-    script.says("trigger create event", "ok: created trigger event");
+    script.prints("trigger create event", "ok: created trigger event");
     let idle = script.wsk("trigger fire event").exits(0);
     assert!(idle.stdout.contains("did not fire"), "{idle:?}");
-    script.says(
+    script.prints(
         "rule create on-event event hello",
         "ok: created rule on-event",
     );
-    script.says("rule disable on-event", "ok: disabled rule on-event");
-    script.says("rule status on-event", "ok: rule on-event is inactive");
-    script.says("rule enable on-event", "ok: enabled rule on-event");
+    script.prints("rule disable on-event", "ok: disabled rule on-event");
+    script.prints("rule status on-event", "ok: rule on-event is inactive");
+    script.prints("rule enable on-event", "ok: enabled rule on-event");
     let fired = script.wsk("trigger fire event -p name Eve").exits(0);
     assert!(
         fired.stdout.starts_with("ok: triggered /_/event with id "),
         "{fired:?}"
     );
 
-    script.says(
+    script.prints(
         "action create page page.js --web true",
         "ok: created action page",
     );
-    let url = script.says("action get page --url", "ok: got action page");
+    let url = script.prints("action get page --url", "ok: got action page");
     assert!(
         url.stdout.ends_with("/api/v1/web/guest/default/page\n"),
         "{url:?}"
     );
-    let listed = script.says("list", "Entities in namespace: _").stdout;
+    let listed = script.prints("list", "Entities in namespace: _").stdout;
     for name in [
         "/guest/tools/hello",
         "/guest/bound",
@@ -179,9 +179,9 @@ fn scripts_of_wsk_run_as_they_are() {
     ] {
         assert!(listed.contains(&format!("{name} ")), "{name}: {listed}");
     }
-    script.says("rule delete on-event", "ok: deleted rule on-event");
-    script.says("package delete bound", "ok: deleted package bound");
-    script.says("package delete tools --force", "ok: deleted package tools");
+    script.prints("rule delete on-event", "ok: deleted rule on-event");
+    script.prints("package delete bound", "ok: deleted package bound");
+    script.prints("package delete tools --force", "ok: deleted package tools");
     let build = script.wsk("property get --apibuildno").exits(0).stdout;
     assert!(build.starts_with("whisk API build number\t"), "{build}");
 }

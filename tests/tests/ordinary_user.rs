@@ -41,7 +41,7 @@ fn a_user_with_private_files_runs_flares_in_sandboxes() {
 
 /// Unused packages are evicted: their owner must be able to delete them although they are read-only.
 #[test]
-fn packages_that_nobody_needs_are_deleted() {
+fn unused_packages_are_deleted() {
     let settings = Settings::new(Driver::Process)
         .idle_timeout(Duration::from_millis(1))
         .set("burst.invoker.packages.cache-size", "1B");
@@ -67,17 +67,17 @@ fn packages_that_nobody_needs_are_deleted() {
 
 /// The default port is taken by another user.
 #[test]
-fn a_second_user_is_told_to_take_another_port() {
+fn a_port_in_use_is_refused_with_advice() {
     let first = Platform::lent(Settings::new(Driver::Process));
     let taken = first.api().address().rsplit(':').next().unwrap().to_owned();
-    is_told_to_take_another(&taken, &["standalone"]);
+    advises_another_port(&taken, &["standalone"]);
     // A controller whose start fails leaves its cluster; the cause is not that the others went on without it.
     let own = format!("127.0.0.1:{}", port::free("127.0.0.1"));
-    is_told_to_take_another(&taken, &["controller", "--node", &own, "--seed", &own]);
+    advises_another_port(&taken, &["controller", "--node", &own, "--seed", &own]);
 }
 
 #[track_caller]
-fn is_told_to_take_another(taken: &str, kind: &[&str]) {
+fn advises_another_port(taken: &str, kind: &[&str]) {
     let home = account::directory("burst-second-");
     let data = home.path().join("data");
     let mut arguments = kind.to_vec();
@@ -87,18 +87,19 @@ fn is_told_to_take_another(taken: &str, kind: &[&str]) {
     let command = node::burst(&[], &account, home.path(), &arguments);
     let (log, token) = (home.path().join("said"), node::token());
     let mut second = Node::spawn(command, &log, &token, Duration::from_secs(600));
-    let said = second
+    let output = second
         .ready()
         .expect_err("it is ready on a port that is taken")
-        .said;
-    assert!(said.contains("another --port"), "{said}");
-    assert!(!said.contains("without this one"), "{said}");
+        .output;
+    assert!(output.contains("another --port"), "{output}");
+    assert!(!output.contains("without this one"), "{output}");
     assert_eq!(
-        said.lines()
+        output
+            .lines()
             .filter(|line| line.starts_with("burst: "))
             .count(),
         1,
-        "{said}"
+        "{output}"
     );
     let left = processes::of_platform(None, &token, &data);
     assert!(left.is_empty(), "{left:#?}");

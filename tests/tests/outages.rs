@@ -21,7 +21,7 @@ const PACE: Pace = Pace {
 const LIMIT: Duration = Duration::from_secs(120);
 
 #[test]
-fn the_database_stops_for_ten_seconds() {
+fn accepted_calls_complete_despite_a_database_outage() {
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
     let mut cluster = Cluster::start(setup);
     let runs = invocations::deploy(&cluster.api(), cluster.scratch());
@@ -32,19 +32,19 @@ fn the_database_stops_for_ten_seconds() {
     let sent = stream.stop();
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
-    ledger.holds(&sent);
+    ledger.check(&sent);
     // Accepted calls complete, however often they have to be retried.
     for callee in [Callee::Python, Callee::Rust, Callee::Sequence] {
         let failed = ledger.failed(&sent, callee);
         assert!(failed.is_empty(), "{failed:#?}");
     }
-    Accepted::default().hold(&cluster);
+    Accepted::default().check(&cluster);
 }
 
 /// Its workers end in time, with outputs too large to be sent to a controller in one piece, and nobody can store those
 /// before the deadline.
 #[test]
-fn the_database_is_away_when_a_flares_time_is_up() {
+fn outputs_in_time_are_kept_if_the_database_is_down_at_the_deadline() {
     let setup = Setup::new(Driver::Process).controllers(2).invokers(2);
     let mut cluster = Cluster::start(setup);
     let runs = counted::deploy(&cluster);
@@ -69,13 +69,13 @@ fn the_database_is_away_when_a_flares_time_is_up() {
     cluster.postgres().start_again();
     cluster.all_up_again();
     let flare = client.ended(&id, LIMIT).unwrap();
-    client.is_as_wanted(&order, &flare).unwrap();
-    Accepted::default().hold(&cluster);
+    client.check_outcome(&order, &flare).unwrap();
+    Accepted::default().check(&cluster);
 }
 
 /// The embedded database, with the files beside it.
 #[test]
-fn the_disk_is_full_amid_invocations() {
+fn invocations_recover_from_a_full_disk() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
     platform.kill();
     let disk = SmallDisk::over(&platform.data().join("controller"), 100);
@@ -92,7 +92,7 @@ fn the_disk_is_full_amid_invocations() {
     let sent = stream.stop();
     let ledger = Ledger::read(platform.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
-    ledger.holds(&sent);
+    ledger.check(&sent);
     platform.stop();
 }
 

@@ -26,7 +26,7 @@ def main(args):
 /// Calls beyond the queue are refused immediately with the limit and a time to retry, blocking or not; accepted calls
 /// run, and other namespaces are served all the time.
 #[test]
-fn a_full_queue_says_so() {
+fn a_full_queue_refuses_calls_with_a_retry_time() {
     let settings = Settings::new(Driver::Process)
         .slots(SLOTS)
         .set("burst.scheduler.namespace-queue-limit", &QUEUE.to_string());
@@ -114,7 +114,7 @@ const BAD: [(&str, &str, u64, &str); 5] = [
 
 /// While one namespace's actions fail continuously in all these ways, all of another's succeed.
 #[test]
-fn faults_of_one_namespace_are_no_others() {
+fn failures_in_one_namespace_do_not_affect_another() {
     const CALLS: u64 = 100;
     let platform = Platform::lent(Settings::new(Driver::Process));
     let Tenants { first, second } = Tenants::two(&platform);

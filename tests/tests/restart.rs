@@ -10,30 +10,30 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 #[test]
-fn process_packs() {
-    survives_a_kill(Driver::Process);
+fn a_killed_platform_recovers_with_process_packs() {
+    recovers_from_a_kill(Driver::Process);
 }
 
 #[test]
-fn docker_packs() {
-    survives_a_kill(Driver::Docker);
+fn a_killed_platform_recovers_with_docker_packs() {
+    recovers_from_a_kill(Driver::Docker);
 }
 
 #[test]
-fn sandboxes() {
-    survives_a_kill(Driver::Sandbox);
+fn a_killed_platform_recovers_with_sandboxes() {
+    recovers_from_a_kill(Driver::Sandbox);
 }
 
 #[test]
-fn sandboxes_of_root() {
-    survives_a_kill_of(Settings::new(Driver::Sandbox).as_root(), Driver::Sandbox);
+fn a_killed_platform_recovers_with_root_sandboxes() {
+    recovers_from_a_kill_with(Settings::new(Driver::Sandbox).as_root(), Driver::Sandbox);
 }
 
-fn survives_a_kill(driver: Driver) {
-    survives_a_kill_of(Settings::new(driver), driver);
+fn recovers_from_a_kill(driver: Driver) {
+    recovers_from_a_kill_with(Settings::new(driver), driver);
 }
 
-fn survives_a_kill_of(settings: Settings, driver: Driver) {
+fn recovers_from_a_kill_with(settings: Settings, driver: Driver) {
     let mut platform = Platform::start(settings.slots(4));
     failing::deploy(&platform);
     let definition = read_json(platform.api().client().get_definition(failing::NAME));
@@ -118,7 +118,7 @@ fn survives_a_kill_of(settings: Settings, driver: Driver) {
 
 /// As if the machine were suspended, or had no processor time for it.
 #[test]
-fn a_platform_that_stood_still_goes_on() {
+fn a_paused_platform_resumes() {
     let platform = Platform::start(Settings::new(Driver::Process).slots(4));
     failing::deploy(&platform);
     let running = hold(&platform, 4, Duration::from_secs(10));
@@ -157,7 +157,7 @@ fn kept(platform: &Platform, flare: &Flare) -> Vec<Value> {
 }
 
 #[test]
-fn stops_in_good_order_with_a_flare_running() {
+fn a_platform_stops_cleanly_while_a_flare_runs() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let id = hold(&platform, 4, failing::LONG);

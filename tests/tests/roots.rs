@@ -12,7 +12,7 @@ fn roots(platform: &Platform) -> Vec<PathBuf> {
 }
 
 #[test]
-fn an_image_is_the_root_of_sandboxes() {
+fn sandboxes_can_have_an_image_as_their_root() {
     let layout = account::directory("image");
     image::lay_out(layout.path());
     let as_root = Settings::new(Driver::Sandbox).as_root();

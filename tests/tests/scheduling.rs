@@ -42,7 +42,7 @@ fn sizes(flare: &Flare) -> Vec<usize> {
 }
 
 #[test]
-fn larger_than_the_cluster_is_refused_at_once() {
+fn a_flare_larger_than_the_cluster_is_refused_at_once() {
     let platform = platform();
     let request = json!({"size": 9, "params": failing::succeed()});
     let sentence = refused(platform.api().client().flare(failing::NAME, &request), 400);
@@ -68,7 +68,7 @@ fn larger_than_the_cluster_is_refused_at_once() {
 }
 
 #[test]
-fn what_does_not_fit_waits_and_is_never_half_placed() {
+fn a_flare_that_does_not_fit_waits_and_is_never_partially_placed() {
     let platform = platform();
     let first = flare(
         &platform,
@@ -147,7 +147,7 @@ fn a_queued_flare_can_be_cancelled() {
 }
 
 #[test]
-fn slots_come_back_as_workers_end() {
+fn slots_are_freed_as_workers_end() {
     let platform = platform();
     let mut params = vec![failing::succeed(); 8];
     params[5] = failing::hold(failing::LONG);
@@ -173,7 +173,7 @@ fn slots_come_back_as_workers_end() {
 }
 
 #[test]
-fn a_first_flare_gets_what_is_pre_warmed() {
+fn a_first_flare_gets_a_prewarmed_pack() {
     let settings = Settings::new(Driver::Process).prewarmed(1);
     let platform = Platform::start(settings);
     failing::deploy(&platform);
@@ -195,7 +195,7 @@ fn a_first_flare_gets_what_is_pre_warmed() {
 }
 
 #[test]
-fn packs_are_used_again_until_the_definition_changes() {
+fn packs_are_reused_until_the_definition_changes() {
     let platform = platform();
     let first = platform.api().run(failing::NAME, 4, &failing::succeed());
     assert_eq!(
@@ -228,7 +228,7 @@ fn packs_are_used_again_until_the_definition_changes() {
 }
 
 #[test]
-fn idle_packs_are_let_go() {
+fn idle_packs_are_ended() {
     let settings = Settings::new(Driver::Process).idle_timeout(Duration::from_secs(1));
     let platform = Platform::start(settings);
     failing::deploy(&platform);
@@ -247,7 +247,7 @@ fn idle_packs_are_let_go() {
 }
 
 #[test]
-fn packing_is_as_asked_for() {
+fn packing_follows_the_request() {
     let platform = platform();
     let run = |size, options: Value| {
         let id = flare(&platform, size, &failing::succeed(), options);
@@ -277,7 +277,7 @@ fn packing_is_as_asked_for() {
 }
 
 #[test]
-fn options_of_the_definition_hold_unless_the_flare_says_otherwise() {
+fn options_of_a_flare_override_those_of_its_definition() {
     let platform = platform();
     let flags = [
         "--granularity",
@@ -330,15 +330,19 @@ fn every_worker_gets_its_own_input() {
         .map(|line| (line.worker, line.line))
         .collect();
     lines.sort();
-    let said = |worker, how: &str| (Some(worker), format!("{}{how}", failing::MARK));
+    let expected_line = |worker, how: &str| (Some(worker), format!("{}{how}", failing::MARK));
     assert_eq!(
         lines,
-        [said(0, "Succeed"), said(1, "Hold"), said(2, "Succeed")]
+        [
+            expected_line(0, "Succeed"),
+            expected_line(1, "Hold"),
+            expected_line(2, "Succeed")
+        ]
     );
 }
 
 #[test]
-fn a_time_out_ends_a_flare_of_any_size() {
+fn a_timeout_ends_a_flare_of_any_size() {
     let platform = platform();
     for size in [1, 8] {
         let options = json!({"timeout": 1_000});
@@ -353,7 +357,7 @@ fn a_time_out_ends_a_flare_of_any_size() {
 }
 
 #[test]
-fn retries_run_the_whole_flare_again() {
+fn retries_rerun_the_whole_flare() {
     let platform = platform();
     let file = platform.scratch().join("was-here");
     let once = json!({"how": "fail-once", "file": file});

@@ -23,14 +23,14 @@ fn touch(mebibytes: u32) -> Value {
 }
 
 #[test]
-fn a_warm_pack_has_what_its_present_workers_are_given() {
+fn a_warm_pack_has_the_resources_of_its_current_workers() {
     Settings::isolated()
         .into_iter()
-        .for_each(has_what_its_workers_are_given);
+        .for_each(has_the_resources_of_its_workers);
 }
 
 #[track_caller]
-fn has_what_its_workers_are_given(settings: Settings) {
+fn has_the_resources_of_its_workers(settings: Settings) {
     let platform = lent(settings);
     succeeds(&run(&platform, 1, &touch(50)), "cold");
     // Each uses nearly the maximum for workers of 128 MiB, and together more than fewer workers could.
@@ -45,8 +45,8 @@ fn has_what_its_workers_are_given(settings: Settings) {
 }
 
 #[test]
-fn exhausting_a_kernel_limit_of_users_takes_nothing_from_others() {
-    exhausting_all_resources_takes_nothing_from_others(Settings::new(Driver::Docker), |platform| {
+fn containers_that_exhaust_kernel_limits_do_not_affect_others() {
+    exhausting_all_resources_does_not_affect_others(Settings::new(Driver::Docker), |platform| {
         let users: Vec<_> = (platform.containers().iter())
             .map(|container| container["Config"]["User"].clone())
             .collect();
@@ -56,18 +56,15 @@ fn exhausting_a_kernel_limit_of_users_takes_nothing_from_others() {
 }
 
 #[test]
-fn a_sandbox_of_root_takes_nothing_from_other_users() {
-    exhausting_all_resources_takes_nothing_from_others(
+fn root_sandboxes_that_exhaust_kernel_limits_do_not_affect_others() {
+    exhausting_all_resources_does_not_affect_others(
         Settings::new(Driver::Sandbox).as_root(),
         |_| (),
     );
 }
 
 #[track_caller]
-fn exhausting_all_resources_takes_nothing_from_others(
-    settings: Settings,
-    look: impl Fn(&Platform),
-) {
+fn exhausting_all_resources_does_not_affect_others(settings: Settings, look: impl Fn(&Platform)) {
     let platform = lent(settings);
     let api = platform.api();
     // With less it would first be killed for its memory: a watch takes 192 bytes.
@@ -84,7 +81,7 @@ fn exhausting_all_resources_takes_nothing_from_others(
             .any(|line| line.line.starts_with("exhausted"))
             .then_some(())
     };
-    wait::until_told(4 * wait::SOON, has_all, || {
+    wait::until_or_explain(4 * wait::SOON, has_all, || {
         let flare = api.status(&greedy);
         format!("it has all that a user is given: {flare:#?}")
     });
@@ -95,14 +92,14 @@ fn exhausting_all_resources_takes_nothing_from_others(
 }
 
 #[test]
-fn what_a_flare_leaves_the_next_one_on_its_pack_does_not_find() {
+fn a_flare_finds_nothing_of_the_previous_one_on_its_pack() {
     Settings::isolated()
         .into_iter()
-        .for_each(leaves_nothing_to_find);
+        .for_each(leaves_nothing_behind);
 }
 
 #[track_caller]
-fn leaves_nothing_to_find(settings: Settings) {
+fn leaves_nothing_behind(settings: Settings) {
     let platform = lent(settings);
     succeeds(&run(&platform, 1, &json!({"try": "leave"})), "cold");
     let flare = run(&platform, 1, &json!({"try": "look"}));
@@ -113,7 +110,7 @@ fn leaves_nothing_to_find(settings: Settings) {
 }
 
 #[test]
-fn an_idle_pack_gets_no_processor() {
+fn an_idle_container_gets_no_processor_time() {
     let platform = lent(Settings::new(Driver::Docker));
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     let container = docker::id(&platform.containers()[0]);
@@ -128,7 +125,7 @@ fn an_idle_pack_gets_no_processor() {
 }
 
 #[test]
-fn an_idle_sandbox_gets_no_processor() {
+fn an_idle_sandbox_gets_no_processor_time() {
     let platform = lent(Settings::new(Driver::Sandbox));
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
     wait::until("the program is stopped", wait::SOON, || {

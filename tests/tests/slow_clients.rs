@@ -34,17 +34,17 @@ struct Paths {
 }
 
 #[test]
-fn of_web_actions() {
+fn slow_clients_of_web_actions_do_not_block_others() {
     let platform = platform();
     let paths = Paths {
         hello: "/api/v1/web/guest/default/hello.text".to_owned(),
         large: "/api/v1/web/guest/default/large.text".to_owned(),
     };
-    are_in_nobodys_way(&platform, &paths);
+    do_not_block_others(&platform, &paths);
 }
 
 #[test]
-fn of_the_gateway() {
+fn slow_clients_of_the_gateway_do_not_block_others() {
     let platform = platform();
     let api = platform.api();
     let paths = Paths {
@@ -52,7 +52,7 @@ fn of_the_gateway() {
         large: operation(api, "GET", "large"),
     };
     assert!(!paths.hello.starts_with("/api/v1"), "{}", paths.hello);
-    are_in_nobodys_way(&platform, &paths);
+    do_not_block_others(&platform, &paths);
 }
 
 /// A platform on which everybody may call both actions.
@@ -100,7 +100,7 @@ fn operation(api: &Api, verb: &str, name: &str) -> String {
 }
 
 #[track_caller]
-fn are_in_nobodys_way(platform: &Platform, paths: &Paths) {
+fn do_not_block_others(platform: &Platform, paths: &Paths) {
     let api = platform.api();
     // First calls take longer, which is not the slow clients' fault.
     call(api, paths);
@@ -170,8 +170,8 @@ impl Slow {
     #[track_caller]
     fn connect(address: &str, paths: &Paths) -> Self {
         let Paths { hello, large } = paths;
-        let many = |count: usize, said: String| -> Vec<TcpStream> {
-            (0..count).map(|_| connect(address, &said)).collect()
+        let many = |count: usize, request: String| -> Vec<TcpStream> {
+            (0..count).map(|_| connect(address, &request)).collect()
         };
         Self {
             stopped: many(
@@ -211,9 +211,9 @@ impl Slow {
     #[track_caller]
     fn end(self) {
         for stream in self.stopped {
-            let said = String::from_utf8(rest(stream)).unwrap();
-            assert!(said.starts_with("HTTP/1.1 408 "), "{said}");
-            assert!(said.contains("did not arrive in time"), "{said}");
+            let answer = String::from_utf8(rest(stream)).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 408 "), "{answer}");
+            assert!(answer.contains("did not arrive in time"), "{answer}");
         }
         for stream in self.deaf {
             let taken = rest(stream).len();
@@ -224,11 +224,11 @@ impl Slow {
 }
 
 #[track_caller]
-fn connect(address: &str, said: &str) -> TcpStream {
+fn connect(address: &str, request: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(wait::SOON)).unwrap();
     stream.set_write_timeout(Some(wait::SOON)).unwrap();
-    stream.write_all(said.as_bytes()).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
     stream
 }
 

@@ -58,7 +58,7 @@ struct Answers {
 }
 
 #[test]
-fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
+fn excess_calls_are_refused_and_accepted_ones_run_once() {
     let settings = Settings::new(Driver::Process)
         .slots(SLOTS)
         .surroundings("export JDK_JAVA_OPTIONS=-Xmx256m")
@@ -88,7 +88,7 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
         twice && count(&answers.refused) > 0 && count(&answers.busy) > 0
     };
     let was_overloaded = AtomicBool::new(false);
-    let goes_on = || {
+    let continues = || {
         if began.elapsed() >= TIME && is_overloaded() {
             was_overloaded.store(true, Ordering::Relaxed);
         }
@@ -96,12 +96,12 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     };
     thread::scope(|scope| {
         for client in 0..CLIENTS {
-            let (answers, next, goes_on) = (&answers, &next, &goes_on);
+            let (answers, next, continues) = (&answers, &next, &continues);
             scope.spawn(move || {
                 let kind = CALL_KINDS[(client / 4) as usize % CALL_KINDS.len()];
                 // Sixty waiting calls with the largest size are a fifth of the heap: they are kept on the disk.
                 let size = [10, 10, 100_000, 900_000][(client % 4) as usize];
-                while goes_on() {
+                while continues() {
                     call(
                         api,
                         kind,
@@ -135,8 +135,8 @@ fn more_than_can_be_served_is_refused_with_the_limit_and_harms_nothing() {
     let seen = wait::until_seen("it serves", wait::SOON, ordinary, |seen| seen.status != 429);
     assert_eq!(seen.status, 200, "{}", seen.text);
     assert_eq!(seen.json["response"]["result"], json!({"n": 7, "size": 10}));
-    let said = node::said(&platform.log_file());
-    assert!(!said.contains("OutOfMemoryError"), "{said}");
+    let log = node::read_log(&platform.log_file());
+    assert!(!log.contains("OutOfMemoryError"), "{log}");
 }
 
 #[track_caller]

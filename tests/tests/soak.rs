@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use burst_tests::cluster::Setup;
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
-use burst_tests::traffic::{Traffic, Wishes};
+use burst_tests::traffic::{Traffic, TrafficOptions};
 use burst_tests::{Cluster, Driver, failing};
 use rand::rngs::SmallRng;
 use rand::seq::{IndexedRandom, SliceRandom};
@@ -21,7 +21,7 @@ const INVOKERS: usize = 4;
 const REMOTE: usize = 3;
 
 #[test]
-fn random_flares_and_random_faults() {
+fn random_flares_survive_random_faults() {
     let seconds = setting("BURST_SOAK_SECONDS", 120);
     let seed = setting("BURST_SOAK_SEED", 1);
     println!("soak of {seconds} s with seed {seed}");
@@ -36,7 +36,7 @@ fn random_flares_and_random_faults() {
     cluster.deploy(failing::NAME);
     let mut accepted = Accepted::default();
     let mut random = SmallRng::seed_from_u64(seed);
-    let wishes = Wishes {
+    let options = TrafficOptions {
         size: 64,
         hold: Duration::from_secs(1),
         backends: vec!["direct", "redis-list"],
@@ -44,9 +44,12 @@ fn random_flares_and_random_faults() {
         pause: Duration::from_secs(4),
     };
     let mut senders: Vec<_> = (0..2)
-        .map(|sender| Traffic::flares(cluster.apis(), seed * 2 + sender, wishes.clone()))
+        .map(|sender| Traffic::flares(cluster.apis(), seed * 2 + sender, options.clone()))
         .collect();
-    let small = Wishes { size: 16, ..wishes };
+    let small = TrafficOptions {
+        size: 16,
+        ..options
+    };
     senders.push(Traffic::groups(cluster.apis(), seed, small));
     let start = Instant::now();
     let mut round = KINDS;
@@ -68,7 +71,7 @@ fn random_flares_and_random_faults() {
         accepted.note(sender.stop());
     }
     let end = Instant::now();
-    accepted.hold(&cluster);
+    accepted.check(&cluster);
     let drained = end.elapsed().as_secs();
     println!(
         "seed {seed}: all have ended {drained} s later: {:?}, {} groups",

@@ -60,7 +60,7 @@ fn a_pack_is_ready(api: &Api, warm: u32) {
 }
 
 /// Runs a new function in a pre-warmed pack. Returns whether its interpreter was started before the call.
-fn was_ahead(api: &Api, name: &str, kind: usize) -> bool {
+fn interpreter_was_prewarmed(api: &Api, name: &str, kind: usize) -> bool {
     let (kind, file, code, part) = FUNCTIONS[kind];
     let named = if kind.starts_with("python") {
         format!("NAME = '{name}'")
@@ -81,34 +81,37 @@ fn was_ahead(api: &Api, name: &str, kind: usize) -> bool {
     output["started"].as_u64().unwrap() < asked
 }
 
-fn interpreters_wait(settings: Settings) {
+fn functions_use_prewarmed_interpreters(settings: Settings) {
     let platform = Platform::start(settings.prewarmed(1));
     let api = platform.api();
     a_pack_is_ready(api, 0);
     assert!(
-        !was_ahead(api, "first", 0),
+        !interpreter_was_prewarmed(api, "first", 0),
         "nobody knew of what kind it is"
     );
     a_pack_is_ready(api, 1);
-    assert!(was_ahead(api, "second", 0));
+    assert!(interpreter_was_prewarmed(api, "second", 0));
     a_pack_is_ready(api, 2);
-    assert!(!was_ahead(api, "third", 1), "it is another one's");
+    assert!(
+        !interpreter_was_prewarmed(api, "third", 1),
+        "it is another one's"
+    );
     a_pack_is_ready(api, 3);
-    assert!(was_ahead(api, "fourth", 1));
+    assert!(interpreter_was_prewarmed(api, "fourth", 1));
 }
 
 #[test]
-fn interpreters_wait_in_processes() {
-    interpreters_wait(Settings::new(Driver::Process));
+fn functions_use_prewarmed_interpreters_in_processes() {
+    functions_use_prewarmed_interpreters(Settings::new(Driver::Process));
 }
 
 #[test]
-fn interpreters_wait_in_sandboxes() {
-    interpreters_wait(Settings::new(Driver::Sandbox));
-    interpreters_wait(Settings::new(Driver::Sandbox).as_root());
+fn functions_use_prewarmed_interpreters_in_sandboxes() {
+    functions_use_prewarmed_interpreters(Settings::new(Driver::Sandbox));
+    functions_use_prewarmed_interpreters(Settings::new(Driver::Sandbox).as_root());
 }
 
 #[test]
-fn interpreters_wait_in_containers() {
-    interpreters_wait(Settings::new(Driver::Docker));
+fn functions_use_prewarmed_interpreters_in_containers() {
+    functions_use_prewarmed_interpreters(Settings::new(Driver::Docker));
 }

@@ -28,7 +28,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_namespace_is_created_used_kept_apart_and_revoked() {
+fn a_namespace_is_created_used_isolated_and_revoked() {
     let platform = Platform::start(Settings::new(Driver::Process));
     // Uses what `burst standalone` left in its data directory, including the administrator's key.
     let owner = platform
@@ -102,12 +102,12 @@ fn a_namespace_is_created_used_kept_apart_and_revoked() {
 
     for credentials in [auth.as_str(), renewed] {
         let (_, key) = credentials.split_once(':').unwrap();
-        never_holds(&platform.data(), key);
+        does_not_contain(&platform.data(), key);
     }
 }
 
 /// Checks that no file below a directory holds a text.
-fn never_holds(directory: &Path, text: &str) {
+fn does_not_contain(directory: &Path, text: &str) {
     let files = files_below(directory);
     assert!(!files.is_empty(), "nothing in {}", directory.display());
     for path in files {

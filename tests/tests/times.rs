@@ -16,7 +16,7 @@ fn is_now(what: &str, time: SystemTime) {
 }
 
 #[test]
-fn times_of_definitions_flares_and_groups_are_in_their_unit() {
+fn times_of_definitions_flares_and_groups_have_documented_units() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let api = platform.api();
@@ -60,7 +60,7 @@ fn times_of_definitions_flares_and_groups_are_in_their_unit() {
 }
 
 #[test]
-fn times_of_what_openwhisks_clients_read_are_in_their_unit() {
+fn times_of_openwhisk_entities_have_documented_units() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     let client = api.client();

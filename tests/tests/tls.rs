@@ -10,7 +10,7 @@ use burst_tests::certificates::Authority;
 use burst_tests::{Driver, Platform, Settings, account, built};
 
 #[test]
-fn the_command_line_trusts_a_given_authority_and_no_other() {
+fn the_command_line_trusts_only_the_given_authority() {
     let directory = account::directory("burst-keys-");
     let own = Authority::new(directory.path(), "own").certify("api");
     let other = Authority::new(directory.path(), "other").certify("api");
@@ -57,7 +57,7 @@ fn the_command_line_trusts_a_given_authority_and_no_other() {
 }
 
 #[test]
-fn plain_http_learns_nothing() {
+fn plain_http_gets_no_answer() {
     let directory = account::directory("burst-keys-");
     let own = Authority::new(directory.path(), "own").certify("api");
     let settings = Settings::new(Driver::Process)

@@ -23,7 +23,7 @@ fn newest(platform: &Platform) -> String {
 }
 
 #[test]
-fn deploy_flare_look_and_delete() {
+fn a_crate_is_deployed_flared_inspected_and_deleted() {
     let platform = platform();
     let burst = |arguments: &[&str]| platform.cli(arguments).exits(0);
     burst(&["deploy", "hello", "examples/hello"]);
@@ -90,7 +90,7 @@ fn deploy_flare_look_and_delete() {
 }
 
 #[test]
-fn a_crate_outside_the_repository_is_made_run_and_looked_at() {
+fn a_new_crate_outside_the_repository_is_run_and_inspected() {
     let platform = platform();
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("greet");
@@ -117,7 +117,7 @@ fn a_crate_outside_the_repository_is_made_run_and_looked_at() {
 }
 
 #[test]
-fn overwriting_makes_a_new_version() {
+fn overwriting_creates_a_new_version() {
     let platform = platform();
     failing::deploy(&platform);
     let program = burst_tests::built::program(failing::NAME);
@@ -137,7 +137,7 @@ fn overwriting_makes_a_new_version() {
 }
 
 #[test]
-fn cancel_a_running_flare() {
+fn a_running_flare_is_cancelled() {
     let platform = platform();
     failing::deploy(&platform);
     let hold = [
@@ -192,7 +192,7 @@ fn cancel_a_running_flare() {
 }
 
 #[test]
-fn exit_codes_tell_failures_apart() {
+fn exit_codes_distinguish_failures() {
     let platform = platform();
     failing::deploy(&platform);
     let flare = [
@@ -245,7 +245,7 @@ fn exit_codes_tell_failures_apart() {
 }
 
 #[test]
-fn properties_file_tells_where_and_who() {
+fn the_properties_file_has_address_and_credentials() {
     let platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let written = platform.data().join("properties");

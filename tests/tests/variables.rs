@@ -41,8 +41,8 @@ impl Seen {
     fn of(platform: &Platform, flare: &Flare) -> Self {
         assert_eq!(flare.state, "succeeded", "{flare:#?}");
         let result = platform.api().result(&flare.flare_id);
-        let said: String = result.outputs[0].read().unwrap().unwrap();
-        let mut lines = said.lines();
+        let output: String = result.outputs[0].read().unwrap().unwrap();
+        let mut lines = output.lines();
         let process = lines.next().unwrap().to_owned();
         let variables = lines.map(|line| line.split_once('=').unwrap());
         Self {
@@ -81,7 +81,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// Checks that a secret is in none of the platform's files, containers and command lines.
-fn is_nowhere(platform: &Platform, secret: &str) {
+fn appears_nowhere(platform: &Platform, secret: &str) {
     for path in files(&platform.data())
         .into_iter()
         .chain([platform.log_file()])
@@ -121,7 +121,7 @@ fn programs_have_their_variables(settings: Settings, fresh: &str) {
         (again.start.as_str(), &again.process),
         ("warm", &first.process)
     );
-    is_nowhere(&platform, &old);
+    appears_nowhere(&platform, &old);
     let client = platform.api().client();
     let versions = client.list_versions(NAME, &ListVersionsQuery::default());
     for shown in [
@@ -153,7 +153,7 @@ fn programs_have_their_variables(settings: Settings, fresh: &str) {
     for seen in [flare(&platform), Seen::of(&platform, &other)] {
         assert!(seen.has("GREETING", None) && seen.has("TOKEN", None));
     }
-    is_nowhere(&platform, &new);
+    appears_nowhere(&platform, &new);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn groups_have_their_variables() {
 }
 
 #[test]
-fn secrets_need_their_key_and_are_there_again_with_it() {
+fn secrets_are_available_only_with_their_key() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
     let secret = word();
     deploy(&platform, &["--secret", &file(&platform, &secret)]);

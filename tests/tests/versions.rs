@@ -39,7 +39,7 @@ fn versions(platform: &Platform) -> Vec<String> {
 }
 
 #[test]
-fn an_older_version_is_flared_and_deployed_again() {
+fn an_older_version_can_be_flared_and_rolled_back_to() {
     let mut platform = Platform::start(Settings::new(Driver::Process));
     deploy(&platform, "hello", &["--param", "name=Ada"]);
     deploy(&platform, "failing", &["--param", "how=succeed"]);
@@ -78,7 +78,7 @@ fn an_older_version_is_flared_and_deployed_again() {
 }
 
 #[test]
-fn as_many_versions_as_configured_are_kept_with_their_packages() {
+fn the_configured_number_of_versions_is_kept_with_their_packages() {
     let settings = Settings::new(Driver::Process).set("burst.store.retention.versions", "2");
     let platform = Platform::start(settings);
     let packages = platform.data().join("controller/packages");
@@ -97,7 +97,7 @@ fn as_many_versions_as_configured_are_kept_with_their_packages() {
 }
 
 #[test]
-fn a_group_is_of_the_version_it_names_and_a_flare_that_runs_keeps_its_own() {
+fn groups_and_running_flares_keep_their_version() {
     let platform = Platform::lent(Settings::new(Driver::Process));
     let api = platform.api();
     deploy(&platform, "failing", &[]);

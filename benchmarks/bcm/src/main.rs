@@ -128,7 +128,7 @@ impl Measurement {
 }
 
 fn main() -> ExitCode {
-    if s3_process::serve_if_told().unwrap() {
+    if s3_process::serve_if_requested().unwrap() {
         return ExitCode::SUCCESS;
     }
     if let [_, role, pack, packs] = &std::env::args().collect::<Vec<_>>()[..]

@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_and_deviations() {
+    fn median_and_deviation_are_computed() {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(median(vec![4.0, 1.0]), 2.5);
         assert_eq!(deviation(&[1.0, 1.0, 2.0, 2.0, 4.0, 6.0, 9.0]), 1.0);

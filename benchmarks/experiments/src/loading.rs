@@ -28,11 +28,11 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     for &granularity in &granularities {
         let packs = u64::from(workers / granularity);
         for _ in 0..size.runs {
-            let before = store.given();
+            let before = store.sent_bytes();
             let more = json!({"memory": memory / granularity as usize + 16});
             let input = json!({"load": store.url("object")});
             let flare = bed.flare("probe", workers, granularity, input, more);
-            let fetched = store.given() - before - packs;
+            let fetched = store.sent_bytes() - before - packs;
             for output in bed.outputs(&flare) {
                 assert_eq!(output["bytes"], size.object, "{output}");
             }

@@ -61,14 +61,14 @@ impl Peers {
             .output()
             .unwrap();
         let whole = clock.elapsed().as_secs_f64();
-        let said = String::from_utf8_lossy(&output.stdout);
-        let complained = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{script}: {said}\n{complained}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {stdout}\n{stderr}");
         // Engines may print lines of their own, even after that line.
-        let mut lines = said.lines().rev();
+        let mut lines = stdout.lines().rev();
         let answer = lines.find_map(|line| serde_json::from_str::<Answer>(line).ok());
         let mut answer = answer
-            .unwrap_or_else(|| panic!("{script} says nothing of itself:\n{said}\n{complained}"));
+            .unwrap_or_else(|| panic!("{script} says nothing of itself:\n{stdout}\n{stderr}"));
         answer.whole = whole;
         answer
     }

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_cut_where_they_say_nothing_more() {
+    fn numbers_are_shortened_to_significant_digits() {
         assert_eq!(digits(1234.5), "1234");
         assert_eq!(digits(12.345), "12.3");
         assert_eq!(digits(0.012_345), "0.0123");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_the_medians_of_what_there_is() {
+    fn a_table_shows_the_median_of_each_figure() {
         let mut findings = Findings::new("x", "small");
         findings.add("a", "g=1", "time", "s", 1.0);
         findings.add("a", "g=1", "time", "s", 3.0);

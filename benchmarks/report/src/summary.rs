@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_median_stands_in_the_middle() {
+    fn a_summary_has_minimum_median_and_maximum() {
         assert_eq!(
             Summary::of(vec![3.0, 1.0, 2.0]),
             Summary {

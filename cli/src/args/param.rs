@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_become_one() {
+    fn separate_keys_and_values_are_joined_by_an_equals_sign() {
         for (line, expected) in [
             (
                 "flare f --param k v --result",
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(param("k="), pair("k", ""));
         assert_eq!(param("k=--x"), pair("k", "--x"));
         assert_eq!(param("=v"), Err(ParamError::NoKey));
-        let told = param("k").unwrap_err().to_string();
-        assert!(told.contains("--param k=VALUE"), "{told}");
+        let message = param("k").unwrap_err().to_string();
+        assert!(message.contains("--param k=VALUE"), "{message}");
     }
 }

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_a_host_with_or_without_a_port() {
+    fn a_node_address_may_omit_the_port() {
         assert_eq!(node("a.b:25"), Ok(("a.b".into(), 25)));
         assert_eq!(node("10.0.0.1"), Ok(("10.0.0.1".into(), 0)));
         assert_eq!(node("[::1]:7"), Ok(("[::1]".into(), 7)));

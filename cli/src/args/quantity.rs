@@ -98,19 +98,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_whole() {
+    fn numbers_must_be_integers() {
         assert_eq!(number("8"), Ok(8_u32));
         assert_eq!(positive("8"), Ok(8));
         assert_eq!(positive("0"), Err(QuantityError::NotPositive));
         for wrong in ["x", "", "1.5", "-1", "8 workers"] {
-            let told = number::<u32>(wrong);
-            assert_eq!(told, Err(QuantityError::NotANumber), "{wrong}");
+            let parsed = number::<u32>(wrong);
+            assert_eq!(parsed, Err(QuantityError::NotANumber), "{wrong}");
         }
         assert_eq!(number::<u16>("65536"), Err(QuantityError::TooMuch));
     }
 
     #[test]
-    fn times_have_a_unit() {
+    fn durations_need_a_unit() {
         let seconds = |text| duration(text).map(|time| time.as_secs_f64());
         assert_eq!(seconds("500ms"), Ok(0.5));
         assert_eq!(seconds("90s"), Ok(90.0));
@@ -118,8 +118,8 @@ mod tests {
         // The form in which this program prints times.
         assert_eq!(seconds("1 h 30 min"), Ok(5_400.0));
         assert_eq!(seconds("0s"), Ok(0.0));
-        let told = duration("5").unwrap_err().to_string();
-        assert!(told.contains("write 5s for"), "{told}");
+        let message = duration("5").unwrap_err().to_string();
+        assert!(message.contains("write 5s for"), "{message}");
         assert_eq!(duration("1.5"), Err(QuantityError::NoUnit("1.5".into())));
         assert_eq!(duration("5us"), Err(QuantityError::TooFine));
         for wrong in ["soon", "", "-5s", "5 parsecs", "nan"] {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_bytes_or_have_a_unit() {
+    fn sizes_without_a_unit_are_bytes() {
         for (text, size) in [
             ("65536", 65_536),
             ("64K", 65_536),
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_mebibytes_or_has_a_unit() {
+    fn memory_without_a_unit_is_mebibytes() {
         for (text, size) in [("512", 512), ("512M", 512), ("512MiB", 512), ("2G", 2048)] {
             assert_eq!(mebibytes(text), Ok(size), "{text}");
         }

@@ -30,8 +30,8 @@ mod tests {
     use crate::args::Cli;
 
     #[test]
-    fn a_value_that_may_be_secret_is_not_repeated() {
-        let told = |line: &str| {
+    fn errors_do_not_repeat_values_that_may_be_secret() {
+        let message = |line: &str| {
             let parsed = Cli::try_parse_from(line.split(' ')).map(|_| ());
             without_secrets(parsed.unwrap_err()).to_string()
         };
@@ -41,12 +41,18 @@ mod tests {
             "burst standalone --backend redis://:hunter2@h",
             "burst standalone --set =hunter2",
         ] {
-            let told = told(line);
-            assert!(!told.contains("hunter2") && told.contains("--"), "{told}");
+            let message = message(line);
+            assert!(
+                !message.contains("hunter2") && message.contains("--"),
+                "{message}"
+            );
         }
-        assert!(told("burst deploy a b --secret T=hunter2").contains("T=@FILE"));
-        assert!(told("burst deploy a b --env A").contains("'A'"));
-        let told = told("burst deploy a b --secret");
-        assert!(told.contains("a value is required for '--secret"), "{told}");
+        assert!(message("burst deploy a b --secret T=hunter2").contains("T=@FILE"));
+        assert!(message("burst deploy a b --env A").contains("'A'"));
+        let message = message("burst deploy a b --secret");
+        assert!(
+            message.contains("a value is required for '--secret"),
+            "{message}"
+        );
     }
 }

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_has_a_source_and_no_value() {
+    fn a_secret_takes_a_source_but_no_value() {
         let source = |text| secret(text).unwrap().1;
         assert_eq!(source("T"), SecretSource::Terminal);
         assert_eq!(source("T=-"), SecretSource::Input);

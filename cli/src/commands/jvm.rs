@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_compiler_is_the_operators_to_have_or_not() {
+    fn operator_options_override_the_choice_of_compilers() {
         let all = |options: &[&[&'static str]]| [options, &[&[COMPILER_THREADS]]].concat().concat();
         assert_eq!(
             compilers(false, ""),
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_lasts_has_the_second_compiler_sooner() {
+    fn long_running_nodes_use_c2_from_two_processors() {
         let pays = |second: SecondCompiler| [1, 2, 3, 4].map(|processors| second.pays(processors));
         assert_eq!(
             pays(SecondCompiler::FromFourProcessors),
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn huge_pages_are_asked_for_where_the_kernel_asks_for_that() {
+    fn huge_pages_are_requested_if_the_kernel_uses_madvise() {
         let asked = "always [madvise] never\n";
         assert_eq!(huge_pages(asked, "-Xmx512m"), Some(HUGE_PAGES));
         for kernels in ["[always] madvise never\n", "always madvise [never]\n", ""] {
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_small_where_a_jvm_has_such() {
+    fn compact_object_headers_are_used_from_java_25() {
         assert_eq!(small_objects(24, ""), None);
         for own in ["", "-Xmx512m", "-XX:+UseZGC"] {
             assert_eq!(small_objects(25, own), Some(SMALL_OBJECTS), "{own}");
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_is_the_number_before_everything_else() {
+    fn the_java_version_is_the_first_number() {
         assert_eq!(version("JAVA_VERSION=\"25.0.3\""), Some(25));
         assert_eq!(version("JAVA_VERSION=\"26\""), Some(26));
         assert_eq!(version("JAVA_VERSION=\"1.8.0_402\""), Some(1));

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_that_of_a_crate() {
+    fn crate_names_are_validated() {
         for good in ["hello", "my-sort_2", "some/where/hello", "hello/"] {
             assert!(name(Path::new(good)).is_ok(), "{good}");
         }

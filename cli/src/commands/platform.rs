@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_only_what_has_no_other_default_is_set() {
+    fn without_flags_only_settings_without_defaults_are_written() {
         assert_eq!(
             parse(&[]).unwrap(),
             serde_json::json!({"burst": {
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flag_has_its_setting() {
+    fn every_flag_sets_its_setting() {
         let settings = parse(&[
             "--slots=4",
             "--driver=docker",
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_that_of_the_driver() {
+    fn the_image_is_set_for_the_chosen_driver() {
         let settings = parse(&["--driver=kubernetes", "--image=i:1"]).unwrap();
         let invoker = &settings["burst"]["invoker"];
         assert_eq!(invoker["driver"], "kubernetes");
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn mounts_are_those_of_the_driver() {
+    fn mounts_are_set_for_drivers_that_support_them() {
         for driver in ["--driver=sandbox", "--driver=auto"] {
             let settings = parse(&[driver, "--mount=/a:/b", "--mount=/c:/d:ro"]).unwrap();
             let invoker = &settings["burst"]["invoker"];
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_are_refused() {
+    fn contradictory_flags_are_refused() {
         assert!(parse(&["--image=i"]).is_err());
         assert!(parse(&["--driver=sandbox", "--image=i"]).is_err());
         for driver in ["process", "kubernetes"] {

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_still_lasts_has_lasted_until_now() {
+    fn an_unfinished_phase_lasts_until_now() {
         let timeline: Timeline = serde_json::from_str(
             r#"{"flareId":"f","created":1000,"now":4003000,"workers":[
                 {"worker":0,"pack":0,"phases":[{"name":"invocation","start":1000,"end":2000},
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flare_without_workers_yet_is_no_trouble() {
+    fn a_flare_without_workers_is_rendered() {
         let timeline = Timeline {
             flare_id: "f".into(),
             created: SystemTime::UNIX_EPOCH,

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_packed_executable_comes_out_again_executable() {
+    fn a_packed_executable_stays_executable() {
         let zip = pack(b"bytes").unwrap();
         assert!(zip.starts_with(MAGIC));
         assert_eq!(zip, pack(b"bytes").unwrap());
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn other_zips_are_refused() {
+    fn zips_without_an_executable_are_refused() {
         let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
         zip.start_file("other", SimpleFileOptions::default())
             .unwrap();

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_binary_is_taken_and_several_are_asked_about() {
+    fn a_single_binary_is_chosen_and_several_need_a_name() {
         let dir = Path::new("crate");
         let bin = |name: &str| (name.to_owned(), PathBuf::from(name));
         assert_eq!(choose(dir, vec![bin("a")], None).unwrap(), Path::new("a"));

@@ -40,12 +40,12 @@ mod tests {
     }
 
     #[test]
-    fn this_program_is_one() {
+    fn this_program_is_an_executable() {
         check(&own(), "x").unwrap();
     }
 
     #[test]
-    fn other_files_are_told_apart() {
+    fn other_files_are_refused() {
         assert!(refusal(b"#!/bin/sh\n").starts_with("x is not an executable"));
         assert!(refusal(&own()[..30]).starts_with("x is not an executable"));
         let mut object = own();

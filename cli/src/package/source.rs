@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kind_is_by_ending_or_by_what_the_file_is() {
+    fn the_kind_is_detected_by_extension_or_content() {
         let kind = |name: &str, bytes: &[u8]| kind_of(Path::new(name), bytes);
         assert_eq!(kind("a.py", b"").unwrap(), "python:default");
         assert_eq!(kind("a.js", b"").unwrap(), "nodejs:default");
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_in_base64() {
+    fn binary_files_are_encoded_in_base64() {
         assert_eq!(encoded(b"code".to_vec()), ("code".into(), false));
         assert_eq!(encoded(vec![0xff]), ("/w==".into(), true));
         assert_eq!(encoded(vec![0]), ("AA==".into(), true));
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_family_means_its_newest_version() {
+    fn a_kind_without_a_version_means_the_default() {
         assert_eq!(complete("nodejs"), "nodejs:default");
         assert_eq!(complete("nodejs:20"), "nodejs:20");
         assert_eq!(complete("other"), "other");

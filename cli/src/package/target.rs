@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn another_system_or_processor_builds_for_musl() {
+    fn foreign_systems_and_architectures_are_built_for_musl() {
         assert_eq!(chosen("linux", &[ARCH, ARCH]), None);
         assert_eq!(chosen("linux", &[]), None);
         let musl = |arch: &str| Some(format!("{arch}-unknown-linux-musl"));
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_kinds_one_has_to_be_named() {
+    fn several_architectures_need_an_explicit_target() {
         let two = vec!["x86_64".into(), "aarch64".into()];
         let refused = foreign("linux", two).unwrap_err().to_string();
         assert!(refused.contains("(aarch64, x86_64)"), "{refused}");

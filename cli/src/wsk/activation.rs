@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_stripped_of_what_the_platform_put_before_them() {
+    fn log_lines_are_stripped_of_their_prefix() {
         for (line, bare) in [
             ("2026-01-02T03:04:05.678901234Z stdout: hello", "hello"),
             ("2026-01-02T03:04:05.6Z         stderr:  two", " two"),

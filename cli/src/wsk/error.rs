@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_are_those_that_scripts_know() {
+    fn exit_codes_match_those_of_openwhisk() {
         for (status, code) in [(202, 202), (401, 145), (404, 148), (409, 153), (502, 246)] {
             assert_eq!(exit_code(&Error::Told { status }), code);
             let cause = ApiError::Refused {

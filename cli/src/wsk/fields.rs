@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_go_over_the_file_and_keep_what_json_they_are() {
+    fn arguments_override_the_file_and_keep_json_values() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file.json");
         std::fs::write(&file, r#"{"a":1,"b":{"c":12345678901234567890123}}"#).unwrap();

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_understood_with_and_without_namespace_and_package() {
+    fn names_are_parsed_with_and_without_namespace_and_package() {
         for (text, qualified) in [
             ("hello", "/_/hello"),
             ("p/hello", "/_/p/hello"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_of_a_namespace_or_a_package() {
+    fn lists_cover_a_namespace_or_a_package() {
         let of = |text| within(text, "_").unwrap();
         let own = || "_".to_owned();
         assert_eq!(of(None), (own(), None));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn activations_are_of_an_action_of_ones_own_or_of_all() {
+    fn activations_are_listed_for_one_action_or_all() {
         let of = |text| of_activations(Some(text)).unwrap();
         for text in ["hello", "/_/hello", "/guest/hello"] {
             assert_eq!(of(text).as_deref(), Some("hello"), "{text}");

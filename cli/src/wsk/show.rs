@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_indented_and_nothing_else() {
+    fn indenting_changes_only_the_white_space_of_json() {
         let json = r#"{"a":{ },"b":[1.50,[ ],{"c":"x, \"y\": {[\\"}],"d":12345678901234567890123}"#;
         let shown = "{\n    \"a\": {},\n    \"b\": [\n        1.50,\n        [],\n        {\n            \
                      \"c\": \"x, \\\"y\\\": {[\\\\\"\n        }\n    ],\n    \"d\": 12345678901234567890123\n}";

@@ -126,7 +126,7 @@ fn a_namespace_is_shown_with_all_its_limits() {
 }
 
 #[test]
-fn a_revocation_is_told_and_refusals_are_too() {
+fn revocations_and_refusals_are_reported() {
     let platform = Platform::start();
     platform.on(
         "DELETE /api/v1/admin/namespaces/team",
@@ -219,7 +219,7 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
 }
 
 #[test]
-fn the_administrators_credentials_are_their_own() {
+fn admin_commands_need_the_administrators_credentials() {
     let platform = Platform::start();
     platform.on("GET /api/v1/admin/namespaces", 200, "[]");
     let list = ["admin", "namespace", "list"];
@@ -242,7 +242,7 @@ fn the_administrators_credentials_are_their_own() {
 }
 
 #[test]
-fn the_administrators_credentials_do_not_take_a_users_place() {
+fn administrator_and_user_credentials_are_not_interchangeable() {
     let platform = Platform::start();
     platform.on("GET /api/v1/admin/namespaces", 200, "[]");
     let burst = Burst::alone().with("BURST_APIHOST", platform.address());

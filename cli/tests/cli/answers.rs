@@ -15,36 +15,36 @@ pub fn check(line: &str, body: &str) {
     let path = target.split('?').next().unwrap();
     let path = path.trim_start_matches("/api/v1").trim_start_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
-    let says = match (method, &parts[..]) {
-        ("GET", ["bursts"] | ["bursts", _, "versions"]) => says::<Vec<DefinitionSummary>>,
+    let check_type = match (method, &parts[..]) {
+        ("GET", ["bursts"] | ["bursts", _, "versions"]) => check_type::<Vec<DefinitionSummary>>,
         ("GET" | "PUT" | "DELETE", ["bursts", _])
         | ("GET", ["bursts", _, "versions", _])
-        | ("POST", ["bursts", _, "rollback"]) => says::<Definition>,
-        ("GET", ["flares"] | ["admin", "flares"]) => says::<Vec<FlareSummary>>,
-        ("GET", ["flares", _]) => says::<Flare>,
-        ("GET", ["flares", _, "result"]) => says::<FlareResult>,
-        ("GET", ["flares", _, "logs"]) => says::<Logs>,
-        ("GET", ["flares", _, "timeline"]) => says::<Timeline>,
-        ("GET", ["groups"] | ["admin", "groups"]) => says::<Vec<GroupSummary>>,
-        ("GET", ["groups", _]) => says::<Group>,
+        | ("POST", ["bursts", _, "rollback"]) => check_type::<Definition>,
+        ("GET", ["flares"] | ["admin", "flares"]) => check_type::<Vec<FlareSummary>>,
+        ("GET", ["flares", _]) => check_type::<Flare>,
+        ("GET", ["flares", _, "result"]) => check_type::<FlareResult>,
+        ("GET", ["flares", _, "logs"]) => check_type::<Logs>,
+        ("GET", ["flares", _, "timeline"]) => check_type::<Timeline>,
+        ("GET", ["groups"] | ["admin", "groups"]) => check_type::<Vec<GroupSummary>>,
+        ("GET", ["groups", _]) => check_type::<Group>,
         ("POST", ["bursts" | "groups", _]) | ("DELETE", ["flares", _] | ["admin", "flares", _]) => {
-            says::<Accepted>
+            check_type::<Accepted>
         }
         ("POST", ["groups"]) | ("DELETE", ["groups", _] | ["admin", "groups", _]) => {
-            says::<AcceptedGroup>
+            check_type::<AcceptedGroup>
         }
-        ("GET", ["invokers"]) => says::<Vec<Invoker>>,
-        ("GET", ["admin", "namespaces"]) => says::<Vec<Namespace>>,
-        ("PUT", ["admin", "namespaces", _]) => says::<CreatedNamespace>,
-        ("GET" | "DELETE", ["admin", "namespaces", _]) => says::<Namespace>,
+        ("GET", ["invokers"]) => check_type::<Vec<Invoker>>,
+        ("GET", ["admin", "namespaces"]) => check_type::<Vec<Namespace>>,
+        ("PUT", ["admin", "namespaces", _]) => check_type::<CreatedNamespace>,
+        ("GET" | "DELETE", ["admin", "namespaces", _]) => check_type::<Namespace>,
         _ => panic!("the API has no {line}"),
     };
-    says(body);
+    check_type(body);
 }
 
-fn says<T: DeserializeOwned + Serialize>(body: &str) {
+fn check_type<T: DeserializeOwned + Serialize>(body: &str) {
     let read: T = serde_json::from_str(body).unwrap_or_else(|cause| panic!("{cause}: {body}"));
     let promised = serde_json::to_value(read).unwrap();
-    let said: Value = serde_json::from_str(body).unwrap();
-    assert_eq!(said, promised, "not what the API promises");
+    let value: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(value, promised, "not what the API promises");
 }

@@ -4,7 +4,7 @@ use crate::platform::Platform;
 use crate::program::{AUTH, Burst};
 
 #[test]
-fn each_refusal_has_its_exit_code_and_keeps_the_transaction() {
+fn each_refusal_has_its_exit_code_and_transaction_id() {
     for (status, code) in [
         (400, 6),
         (401, 4),
@@ -24,21 +24,21 @@ fn each_refusal_has_its_exit_code_and_keeps_the_transaction() {
             status,
             r#"{"error":"Say it better.","code":"t7"}"#,
         );
-        let told = if status == 404 {
+        let message = if status == 404 {
             "Say it better; see `burst list` [t7]"
         } else {
             "Say it better. [t7]"
         };
-        assert_eq!(Burst::of(&platform).run(&["get", "x"]).fails(code), told);
+        assert_eq!(Burst::of(&platform).run(&["get", "x"]).fails(code), message);
     }
 }
 
 #[test]
-fn an_answer_that_is_not_the_apis_is_a_failure_of_the_platform() {
+fn an_invalid_response_is_a_platform_failure() {
     let platform = Platform::start();
     platform
         .on("GET /bursts", 502, "<html>")
-        .whatever("GET /flares", 200, "<html>");
+        .always("GET /flares", 200, "<html>");
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["list"]).fails(8),
@@ -53,14 +53,17 @@ fn an_answer_that_is_not_the_apis_is_a_failure_of_the_platform() {
 }
 
 #[test]
-fn the_file_of_certificates_is_read_for_https_however_it_is_written() {
+fn the_ca_file_is_read_for_https_in_any_letter_case() {
     for scheme in ["https", "HTTPS"] {
         let burst = Burst::alone()
             .with("BURST_APIHOST", format!("{scheme}://127.0.0.1:1"))
             .with("BURST_AUTH", AUTH)
             .with("BURST_CACERT", "/nowhere/ca.pem");
-        let said = burst.run(&["list"]).fails(2).to_owned();
-        assert!(said.starts_with("cannot read /nowhere/ca.pem"), "{said}");
+        let message = burst.run(&["list"]).fails(2).to_owned();
+        assert!(
+            message.starts_with("cannot read /nowhere/ca.pem"),
+            "{message}"
+        );
     }
 }
 
@@ -72,29 +75,29 @@ fn an_unreachable_host_is_named() {
         .with("BURST_APIHOST", address)
         .with("BURST_AUTH", AUTH);
     let ran = burst.run(&["list"]);
-    let told = ran.fails(7);
+    let message = ran.fails(7);
     let host = format!("cannot reach the platform at http://{address}: ");
-    assert!(told.starts_with(&host), "{told}");
+    assert!(message.starts_with(&host), "{message}");
     assert!(
-        told.ends_with("; `burst standalone` starts one here"),
-        "{told}"
+        message.ends_with("; `burst standalone` starts one here"),
+        "{message}"
     );
 }
 
 #[test]
-fn a_platform_that_never_answers_is_not_waited_for_for_ever() {
+fn requests_to_a_silent_platform_time_out() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = silent.local_addr().unwrap().to_string();
     let burst = Burst::alone()
         .with("BURST_APIHOST", &address)
         .with("BURST_AUTH", AUTH);
     let ran = burst.run(&["list"]);
-    let said = ran.fails(9);
-    assert!(said.contains("30 s"), "{said}");
+    let message = ran.fails(9);
+    assert!(message.contains("30 s"), "{message}");
 }
 
 #[test]
-fn what_starts_something_is_asked_for_again_when_the_connection_breaks() {
+fn requests_that_start_something_are_retried_if_the_connection_breaks() {
     const FLARE: (&str, &str) = ("POST /bursts/x", "flareId");
     const GROUP: (&str, &str) = ("POST /groups", "groupId");
     const CALL: (&str, &str) = ("POST /actions/x", "activationId");
@@ -108,7 +111,7 @@ fn what_starts_something_is_asked_for_again_when_the_connection_breaks() {
         platform
             .breaking(line)
             .breaking(line)
-            .whatever(line, 202, &accepted);
+            .always(line, 202, &accepted);
         Burst::of(&platform).run(command).ok();
         let asked = platform.requests();
         assert_eq!(asked.len(), 3, "{asked:?}");
@@ -121,16 +124,16 @@ fn what_starts_something_is_asked_for_again_when_the_connection_breaks() {
 }
 
 #[test]
-fn what_starts_nothing_is_not() {
+fn requests_that_start_nothing_are_not_retried() {
     let platform = Platform::start();
     platform.breaking("GET /bursts");
-    let said = Burst::of(&platform).run(&["list"]).fails(7).to_owned();
-    assert!(said.contains("broke"), "{said}");
+    let message = Burst::of(&platform).run(&["list"]).fails(7).to_owned();
+    assert!(message.contains("broke"), "{message}");
     assert_eq!(platform.requests().len(), 1);
 }
 
 #[test]
-fn flag_environment_and_files_win_in_this_order() {
+fn flags_override_the_environment_which_overrides_files() {
     let platform = Platform::start();
     platform.on("GET /bursts", 200, "[]");
     let basic = |user: &str| {
@@ -183,7 +186,7 @@ fn flag_environment_and_files_win_in_this_order() {
 }
 
 #[test]
-fn wrong_connections_are_wrong_usage() {
+fn invalid_connection_settings_are_usage_errors() {
     let burst = Burst::alone().with("BURST_APIHOST", "127.0.0.1:1");
     assert!(burst.run(&["list"]).fails(2).contains("no AUTH is known"));
     assert!(
@@ -217,7 +220,7 @@ fn a_trace_shows_everything_but_credentials() {
 }
 
 #[test]
-fn a_closed_reader_ends_the_program_quietly() {
+fn a_closed_pipe_ends_the_program_without_an_error() {
     let platform = Platform::start();
     let line = r#"{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"x"}"#;
     let logs = vec![line; 20_000].join(",");

@@ -45,7 +45,7 @@ fn uploaded(platform: &Platform) -> Vec<u8> {
 }
 
 #[test]
-fn an_executable_is_packed_with_its_options() {
+fn an_executable_is_deployed_with_its_options() {
     let platform = platform();
     let out = Burst::of(&platform)
         .run(&[
@@ -91,7 +91,7 @@ fn an_executable_is_packed_with_its_options() {
 }
 
 #[test]
-fn variables_are_sent_and_secrets_never_stand_on_the_command_line() {
+fn variables_are_sent_and_secrets_are_never_arguments() {
     let platform = platform();
     let burst = Burst::of(&platform);
     burst.file("token", "hunter2\n");
@@ -131,7 +131,7 @@ fn variables_are_sent_and_secrets_never_stand_on_the_command_line() {
     assert_eq!(body["secrets"], serde_json::json!({"T": "a\nb"}));
 
     let requests = platform.requests().len();
-    for (flags, told) in [
+    for (flags, message) in [
         (&["--secret", "T=hunter2"][..], "T=@FILE"),
         (&["--secret", "T"], "no terminal"),
         (&["--secret", "T=@nowhere"], "nowhere"),
@@ -144,7 +144,7 @@ fn variables_are_sent_and_secrets_never_stand_on_the_command_line() {
     ] {
         let ran = burst.run(&[&deploy[..], flags].concat());
         assert!(matches!(ran.code, Some(1 | 2)), "{flags:?}: {ran:?}");
-        assert!(ran.err.contains(told), "{flags:?}: {}", ran.err);
+        assert!(ran.err.contains(message), "{flags:?}: {}", ran.err);
         assert!(!ran.err.contains("hunter2"), "{}", ran.err);
     }
     assert_eq!(platform.requests().len(), requests);
@@ -180,8 +180,8 @@ fn a_crate_is_built() {
         ["GET /api/v1/invokers", "PUT /bursts/hello?overwrite=true"]
     );
     let program = burst.executable("exec", burst.file("unpacked", uploaded(&platform)));
-    let said = std::process::Command::new(program).output().unwrap();
-    assert_eq!(said.stdout, b"tiny speaks\n");
+    let output = std::process::Command::new(program).output().unwrap();
+    assert_eq!(output.stdout, b"tiny speaks\n");
 
     std::fs::write(&source, "fn main() { nonsense }").unwrap();
     let ran = build(&["--update"]);
@@ -200,7 +200,7 @@ fn a_crate_is_built() {
 }
 
 #[test]
-fn a_zip_is_uploaded_as_it_is() {
+fn a_zip_is_uploaded_unchanged() {
     let platform = platform();
     let burst = Burst::of(&platform);
     let options = zip::write::SimpleFileOptions::default().unix_permissions(0o755);
@@ -219,7 +219,7 @@ fn a_zip_is_uploaded_as_it_is() {
 }
 
 #[test]
-fn what_is_no_package_is_not_uploaded() {
+fn invalid_packages_are_not_uploaded() {
     let platform = platform();
     let burst = Burst::of(&platform);
     burst.file("script", "#!/bin/sh\n");
@@ -281,7 +281,7 @@ fn an_existing_name_needs_overwrite() {
 }
 
 #[test]
-fn what_a_redeploy_does_not_name_is_left_alone() {
+fn a_redeployment_keeps_options_that_are_not_given() {
     let platform = platform();
     let burst = Burst::of(&platform);
     let deploy = |more: &[&str]| {
@@ -321,19 +321,19 @@ fn removing_a_missing_secret_is_reported() {
 }
 
 #[test]
-fn a_secret_without_a_name_is_told_what_is_missing() {
+fn a_secret_without_a_name_is_a_usage_error() {
     let ran = Burst::alone().run(&["deploy", "hello", "/bin/sh", "--secret"]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
-    let told = "a value is required for '--secret <NAME[=-|=@FILE]>'";
-    assert!(ran.err.contains(told), "{ran:?}");
+    let message = "a value is required for '--secret <NAME[=-|=@FILE]>'";
+    assert!(ran.err.contains(message), "{ran:?}");
 }
 
 #[test]
-fn where_there_is_no_cargo_it_is_told_where_to_get_it() {
+fn a_missing_cargo_is_reported_with_where_to_get_it() {
     let platform = platform();
     let burst = Burst::of(&platform).with("CARGO", "/nowhere/cargo");
     burst.file("crate/Cargo.toml", "");
     let ran = burst.run(&["deploy", "hello", "crate"]);
-    let told = ran.fails(11);
-    assert!(told.contains("https://rustup.rs"), "{told}");
+    let message = ran.fails(11);
+    assert!(message.contains("https://rustup.rs"), "{message}");
 }

@@ -104,7 +104,7 @@ fn words(command: &str) -> Vec<String> {
 }
 
 #[test]
-fn commands_are_understood() {
+fn documented_commands_are_valid() {
     let burst = Burst::alone();
     let mut seen = 0;
     for page in pages() {
@@ -125,7 +125,7 @@ fn commands_are_understood() {
 }
 
 #[test]
-fn links_lead_somewhere() {
+fn links_have_existing_targets() {
     for page in pages() {
         for link in page.links() {
             let target = page.path.parent().unwrap().join(link);
@@ -155,7 +155,7 @@ fn pages_of_the_book_link_only_to_pages_of_the_book() {
 }
 
 #[test]
-fn the_book_has_every_page() {
+fn the_summary_lists_every_page() {
     let docs = repository().join("docs");
     let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
     for path in below(&docs, true) {

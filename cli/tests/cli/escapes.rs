@@ -15,13 +15,13 @@ fn quoted(text: &str) -> String {
 }
 
 /// Whether a terminal would do anything with this text except display it.
-fn acts(text: &str) -> bool {
+fn has_control_characters(text: &str) -> bool {
     text.chars()
         .any(|c| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}')
 }
 
 #[test]
-fn logs_are_shown_on_terminals_and_kept_in_files() {
+fn logs_are_escaped_on_terminals_and_unchanged_in_files() {
     let platform = Platform::start();
     let logs = format!(
         r#"{{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[{{"worker":1,"pack":0,"stream":"stdout","at":0,"line":{}}}]}}"#,
@@ -47,7 +47,10 @@ fn logs_are_shown_on_terminals_and_kept_in_files() {
     assert_eq!(json.out.trim_end(), logs);
 
     let screen = run_on_terminal(&burst, &["logs", "f1000000000000000000000000000001"]).out;
-    assert!(screen.contains(SHOWN) && !acts(&screen), "{screen:?}");
+    assert!(
+        screen.contains(SHOWN) && !has_control_characters(&screen),
+        "{screen:?}"
+    );
     let screen = run_on_terminal(
         &burst,
         &[
@@ -58,13 +61,13 @@ fn logs_are_shown_on_terminals_and_kept_in_files() {
         ],
     )
     .out;
-    assert!(!acts(&screen), "{screen:?}");
+    assert!(!has_control_characters(&screen), "{screen:?}");
     let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
     assert_eq!(read(&screen.replace("        ", "\\t")), read(&logs));
 }
 
 #[test]
-fn outputs_are_the_same_json_on_terminals() {
+fn outputs_are_escaped_as_json_on_terminals() {
     let platform = Platform::start();
     let output = "\u{9b}2J\u{202e}\u{7f}";
     let result = format!(
@@ -87,7 +90,7 @@ fn outputs_are_the_same_json_on_terminals() {
 }
 
 #[test]
-fn errors_and_tables_are_shown_wherever_they_go() {
+fn errors_and_tables_are_always_escaped() {
     let platform = Platform::start();
     let line = quoted(LINE);
     let failure = format!(r#"{{"kind":"error","worker":1,"message":{line},"operation":{line}}}"#);
@@ -120,7 +123,10 @@ fn errors_and_tables_are_shown_wherever_they_go() {
         &["flare", "hello", "--blocking"],
     ] {
         let ran = burst.run(args);
-        assert!(!acts(&ran.out) && !acts(&ran.err), "{args:?}: {ran:?}");
+        assert!(
+            !has_control_characters(&ran.out) && !has_control_characters(&ran.err),
+            "{args:?}: {ran:?}"
+        );
         assert!((ran.out + &ran.err).contains("\\u{1b}"), "{args:?}");
     }
 }

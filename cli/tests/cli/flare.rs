@@ -36,7 +36,7 @@ fn platform(states: &[&str]) -> Platform {
 }
 
 #[test]
-fn without_waiting_the_id_is_printed() {
+fn a_flare_that_does_not_block_prints_its_id() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
     assert_eq!(
@@ -90,7 +90,7 @@ fn inputs_and_options_are_sent() {
 }
 
 #[test]
-fn a_parameter_is_one_word_or_two() {
+fn a_parameter_is_one_argument_or_two() {
     let platform = platform(&["succeeded"]);
     let burst = Burst::of(&platform);
     let forms: [&[&str]; 4] = [
@@ -121,7 +121,7 @@ fn a_parameter_is_one_word_or_two() {
 }
 
 #[test]
-fn a_parameter_without_a_value_is_told_what_to_write() {
+fn a_parameter_without_a_value_is_a_usage_error() {
     let platform = platform(&["succeeded"]);
     let burst = Burst::of(&platform);
     let forms: [&[&str]; 4] = [
@@ -139,7 +139,7 @@ fn a_parameter_without_a_value_is_told_what_to_write() {
 }
 
 #[test]
-fn a_quantity_has_a_unit_or_is_told_which() {
+fn quantities_have_units_and_errors_give_examples() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
     let flare = |more: &[&str]| burst.run(&[&["flare", "hello"], more].concat());
@@ -179,7 +179,7 @@ fn a_quantity_has_a_unit_or_is_told_which() {
 }
 
 #[test]
-fn wrong_inputs_are_wrong_usage_and_start_nothing() {
+fn invalid_inputs_are_usage_errors_and_start_nothing() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
     burst.file("object.json", "{}");
@@ -203,7 +203,7 @@ fn wrong_inputs_are_wrong_usage_and_start_nothing() {
 }
 
 #[test]
-fn the_result_is_an_array_by_worker() {
+fn the_result_is_an_array_with_one_output_per_worker() {
     let platform = platform(&["queued", "starting", "running", "succeeded"]);
     let burst = Burst::of(&platform);
     let out = burst
@@ -257,7 +257,7 @@ fn the_result_is_an_array_by_worker() {
 }
 
 #[test]
-fn waiting_without_result_shows_the_flare() {
+fn blocking_without_result_shows_the_flare() {
     let platform = platform(&["succeeded"]);
     let burst = Burst::of(&platform);
     let out = burst.run(&["flare", "hello", "--blocking"]).ok();
@@ -270,7 +270,7 @@ fn waiting_without_result_shows_the_flare() {
 }
 
 #[test]
-fn bad_ends_have_their_codes_and_one_sentence() {
+fn unsuccessful_flares_have_an_exit_code_and_one_sentence() {
     let failure = r#"{"kind":"panic","worker":1,"pack":0,"invoker":"invoker0",
         "operation":"work","message":"index out of bounds:\nthe len is 3"}"#;
     for (state, code, what) in [
@@ -307,7 +307,7 @@ fn bad_ends_have_their_codes_and_one_sentence() {
 }
 
 #[test]
-fn a_platform_that_restarts_is_waited_for() {
+fn waiting_survives_a_platform_restart() {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
     platform.on(
@@ -326,7 +326,7 @@ fn a_platform_that_restarts_is_waited_for() {
 }
 
 #[test]
-fn a_flare_that_vanished_is_named() {
+fn a_missing_flare_is_named() {
     let platform = platform(&[]);
     let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
     assert!(
@@ -337,16 +337,16 @@ fn a_flare_that_vanished_is_named() {
 }
 
 #[test]
-fn a_flare_of_which_the_platform_says_nonsense_is_named() {
+fn an_invalid_status_response_names_the_flare() {
     let platform = Platform::start();
     platform.on("POST /bursts/hello", 202, STARTED);
-    platform.whatever("GET /flares/f1000000000000000000000000000001", 200, "{}");
+    platform.always("GET /flares/f1000000000000000000000000000001", 200, "{}");
     let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
-    let said = ran.fails(8);
-    assert!(said.contains("could not be understood"), "{said}");
+    let message = ran.fails(8);
+    assert!(message.contains("could not be understood"), "{message}");
     assert!(
-        said.contains("flare f1000000000000000000000000000001 may still be running"),
-        "{said}"
+        message.contains("flare f1000000000000000000000000000001 may still be running"),
+        "{message}"
     );
 }
 
@@ -384,7 +384,7 @@ fn an_interrupt_cancels_the_flare() {
 }
 
 #[test]
-fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
+fn an_interrupt_cancels_while_the_platform_does_not_answer() {
     let platform = Platform::start();
     platform
         .on("POST /bursts/hello", 202, STARTED)
@@ -403,7 +403,7 @@ fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
 }
 
 #[test]
-fn an_interrupt_that_cannot_cancel_says_so() {
+fn an_interrupt_reports_a_failed_cancellation() {
     let platform = platform(&["running"]);
     platform.on(
         "DELETE /flares/f1000000000000000000000000000001",
@@ -415,7 +415,7 @@ fn an_interrupt_that_cannot_cancel_says_so() {
 }
 
 #[test]
-fn an_interrupt_too_late_changes_nothing() {
+fn an_interrupt_after_the_end_has_no_effect() {
     let platform = platform(&["running"]);
     platform.on(
         "DELETE /flares/f1000000000000000000000000000001",
@@ -438,7 +438,7 @@ fn an_interrupt_too_late_changes_nothing() {
 }
 
 #[test]
-fn progress_is_drawn_on_a_terminal() {
+fn progress_is_shown_on_a_terminal() {
     let platform = platform(&["running", "running", "succeeded"]);
     let terminal = Terminal::open();
     let burst = Burst::of(&platform).with("TERM", "xterm");
@@ -457,43 +457,43 @@ fn progress_is_drawn_on_a_terminal() {
 }
 
 #[test]
-fn a_refused_flare_has_the_code_of_its_refusal() {
+fn a_refused_flare_exits_with_the_code_of_the_refusal() {
     for (status, code) in [(400, 6), (401, 4), (404, 3), (413, 6), (429, 6), (503, 8)] {
         let platform = Platform::start();
         let refusal = r#"{"error":"Not so.","code":"t1"}"#;
         platform.on("POST /bursts/hello", status, refusal);
         for wait in [&[][..], &["--blocking"], &["--result"]] {
             let ran = Burst::of(&platform).run(&[&["flare", "hello"], wait].concat());
-            let told = if status == 404 {
+            let message = if status == 404 {
                 "Not so; see `burst list` [t1]"
             } else {
                 "Not so. [t1]"
             };
-            assert_eq!(ran.fails(code), told);
+            assert_eq!(ran.fails(code), message);
             assert_eq!(ran.out, "");
         }
     }
 }
 
 #[test]
-fn a_number_that_is_none_is_told_in_a_sentence() {
+fn an_invalid_number_is_explained() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
-    for (value, told) in [
+    for (value, message) in [
         ("x", "expected a whole number"),
         ("1.5", "expected a whole number"),
         ("4294967296", "that is too much"),
     ] {
         let ran = burst.run(&["flare", "hello", "--size", value]);
         assert_eq!(ran.code, Some(2), "{ran:?}");
-        let told = format!("invalid value '{value}' for '--size <N>': {told}\n");
-        assert!(ran.err.contains(&told), "{ran:?}");
+        let message = format!("invalid value '{value}' for '--size <N>': {message}\n");
+        assert!(ran.err.contains(&message), "{ran:?}");
     }
     assert!(platform.requests().is_empty());
 }
 
 #[test]
-fn a_version_that_is_not_there_leads_to_those_that_are() {
+fn an_unknown_version_points_to_the_history() {
     let platform = platform(&[]);
     platform.on(
         "POST /bursts/hello",
@@ -510,7 +510,7 @@ fn a_version_that_is_not_there_leads_to_those_that_are() {
 }
 
 #[test]
-fn a_queued_flare_shows_how_long_it_waits_and_no_bar() {
+fn a_queued_flare_shows_its_expected_wait_instead_of_a_bar() {
     let platform = Platform::start();
     let start = std::time::UNIX_EPOCH.elapsed().unwrap().as_micros() + 90_000_000;
     let queue = serde_json::json!({"position": 2, "start": start, "waitsFor": null});

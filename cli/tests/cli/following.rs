@@ -44,7 +44,7 @@ fn texts(out: &str) -> Vec<&str> {
 }
 
 #[test]
-fn a_wait_ends_with_the_flare_and_fails_as_it_did() {
+fn wait_ends_with_the_flare_and_its_exit_code() {
     let succeeded = platform(&["queued", "running", "succeeded"]);
     let burst = Burst::of(&succeeded);
     let out = burst
@@ -76,7 +76,7 @@ fn a_wait_ends_with_the_flare_and_fails_as_it_did() {
 }
 
 #[test]
-fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
+fn wait_survives_a_restart_and_killing_it_cancels_nothing() {
     let restarting = Platform::start();
     restarting.on(
         "GET /flares/f1000000000000000000000000000001",
@@ -150,7 +150,7 @@ fn a_log_is_followed_to_its_end() {
 }
 
 #[test]
-fn the_log_of_an_earlier_release_is_read_whole_at_each_look() {
+fn logs_of_an_earlier_release_are_read_in_full_at_each_poll() {
     let platform = platform(&["running", "succeeded"]);
     let all = |lines: &[&str]| logs(lines, 0).replace(r#""next":0,"#, "");
     platform.on(LOGS, 200, &all(&["one"]));
@@ -215,7 +215,7 @@ fn a_line_is_printed_before_the_flare_ends() {
 }
 
 #[test]
-fn the_log_of_another_attempt_is_printed_from_its_beginning() {
+fn the_log_of_a_retry_is_printed_from_its_start() {
     let platform = Platform::start();
     let again = serde_json::json!({"state": "succeeded", "attempt": 2});
     let again = samples::flare(again).to_string();
@@ -249,7 +249,7 @@ fn a_watched_status_is_shown_when_it_changes() {
 }
 
 #[test]
-fn on_a_terminal_it_stays_in_its_place() {
+fn a_watched_status_is_updated_in_place_on_a_terminal() {
     let platform = platform(&["running", "succeeded"]);
     let burst = Burst::of(&platform)
         .with("TERM", "xterm")

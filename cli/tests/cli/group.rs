@@ -18,7 +18,7 @@ fn open() -> String {
 }
 
 #[test]
-fn a_group_is_opened_with_its_terms() {
+fn a_group_is_opened_with_its_options() {
     let platform = Platform::start();
     platform
         .on("POST /groups", 202, OPENED)
@@ -62,7 +62,7 @@ fn a_group_is_opened_with_its_terms() {
 }
 
 #[test]
-fn one_that_does_not_open_says_why() {
+fn a_group_that_fails_to_open_reports_why() {
     let error = json!({"kind": "start-failed", "message": "the program did not report", "pack": 0});
     let platform = Platform::start();
     platform.on("POST /groups", 202, OPENED).on(
@@ -77,7 +77,7 @@ fn one_that_does_not_open_says_why() {
 }
 
 #[test]
-fn an_interrupt_closes_the_group_that_is_waited_for() {
+fn an_interrupt_closes_the_group_being_opened() {
     let platform = Platform::start();
     platform
         .on("POST /groups", 202, OPENED)
@@ -108,7 +108,7 @@ fn an_interrupt_closes_the_group_that_is_waited_for() {
 }
 
 #[test]
-fn a_platform_that_restarts_while_a_group_opens_is_waited_for() {
+fn waiting_for_a_group_survives_a_platform_restart() {
     let platform = Platform::start();
     platform
         .on("POST /groups", 202, OPENED)

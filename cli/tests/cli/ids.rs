@@ -19,7 +19,7 @@ fn listed(ids: &[&str]) -> String {
 }
 
 #[test]
-fn the_beginning_of_an_id_is_enough() {
+fn a_unique_prefix_identifies_a_flare() {
     let platform = Platform::start();
     platform.on(PAGE, 200, &listed(&[OTHER, ONE]));
     platform.on(
@@ -47,7 +47,7 @@ fn the_beginning_of_an_id_is_enough() {
 }
 
 #[test]
-fn two_that_begin_so_are_named_and_none_is_done_to() {
+fn an_ambiguous_prefix_lists_the_matches_and_changes_nothing() {
     let platform = Platform::start();
     platform.on(PAGE, 200, &listed(&[OTHER, ONE]));
     let burst = Burst::of(&platform);
@@ -66,7 +66,7 @@ fn two_that_begin_so_are_named_and_none_is_done_to() {
 }
 
 #[test]
-fn less_than_four_characters_are_refused() {
+fn prefixes_below_four_characters_are_refused() {
     let platform = Platform::start();
     let burst = Burst::of(&platform).with("BURST_ADMIN_AUTH", "admin:key");
     for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
@@ -89,7 +89,7 @@ fn less_than_four_characters_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
+fn invalid_ids_are_refused_and_case_is_ignored() {
     let platform = Platform::start();
     platform.on(PAGE, 200, &listed(&[OTHER, ONE])).on(
         &format!("GET /flares/{ONE}"),
@@ -97,14 +97,14 @@ fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
         &flare("succeeded", "null"),
     );
     let burst = Burst::of(&platform);
-    for (words, told) in [
+    for (words, message) in [
         (&["status", "xyz"][..], "\"xyz\" is not a flare's id: "),
         (&["group", "get", "xyz"], "\"xyz\" is not a group's id: "),
     ] {
         let ran = burst.run(words);
-        let told = told.to_owned()
+        let message = message.to_owned()
             + "that has 32 hexadecimal digits, of which the first 4 or more may be given; ";
-        assert!(ran.fails(6).starts_with(&told), "{ran:?}");
+        assert!(ran.fails(6).starts_with(&message), "{ran:?}");
     }
     assert!(platform.lines().is_empty());
     burst.run(&["status", "0123AB"]).ok();
@@ -113,7 +113,7 @@ fn what_cannot_be_an_id_is_refused_and_capitals_are_small() {
 }
 
 #[test]
-fn groups_and_what_others_have_are_found_so_too() {
+fn prefixes_work_for_groups_and_for_administrators() {
     let platform = Platform::start();
     let groups = json!([samples::group_summary(json!({"groupId": ONE}))]).to_string();
     let group_path = format!("GET /groups/{ONE}");

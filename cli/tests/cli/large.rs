@@ -34,13 +34,13 @@ fn peak(burst: &Burst, args: &[&str], printed: usize) -> usize {
 }
 
 #[test]
-fn a_result_is_printed_output_by_output() {
+fn large_results_are_streamed_output_by_output() {
     let platform = Platform::start();
     let text = "x".repeat(PIECE);
     let outputs: Vec<String> = (0..PIECES)
         .map(|worker| format!(r#"{{"worker":{worker},"output":"{text}"}}"#))
         .collect();
-    platform.whatever(
+    platform.always(
         "GET /flares/f1000000000000000000000000000001/result",
         200,
         &format!(
@@ -59,7 +59,7 @@ fn a_result_is_printed_output_by_output() {
 }
 
 #[test]
-fn logs_are_printed_line_by_line() {
+fn large_logs_are_streamed_line_by_line() {
     let platform = Platform::start();
     let text = "x".repeat(1000);
     let line = format!(r#"{{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"{text}"}}"#);
@@ -68,7 +68,7 @@ fn logs_are_printed_line_by_line() {
     let body = format!(
         r#"{{"flareId":"f1000000000000000000000000000001","truncated":false,"next":1,"logs":[{logs}]}}"#
     );
-    platform.whatever(
+    platform.always(
         "GET /flares/f1000000000000000000000000000001/logs",
         200,
         &body,

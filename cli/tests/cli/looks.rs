@@ -159,7 +159,7 @@ fn help_fits_into_eighty_columns() {
 }
 
 #[test]
-fn what_is_usual_fits_into_eighty_columns_unbroken() {
+fn a_typical_table_fits_into_eighty_columns() {
     let platform = Platform::start();
     let usual = samples::flare_summary(json!({"flareId": "0123abcd0123abcd0123abcd0123abcd",
         "name": "word-count", "version": "0.0.1", "state": "succeeded", "size": 2,
@@ -175,7 +175,7 @@ fn what_is_usual_fits_into_eighty_columns_unbroken() {
 }
 
 #[test]
-fn times_are_local() {
+fn times_are_shown_in_the_local_time_zone() {
     let platform = platform();
     // Five and a half hours ahead of UTC. This form needs no time zone database.
     let burst = Burst::of(&platform).with("TZ", "XYZ-5:30");
@@ -197,7 +197,7 @@ fn times_are_local() {
 }
 
 /// Runs the program with a terminal as its standard error, and returns the terminal's content, too.
-fn beside(burst: &Burst, args: &[&str]) -> (Ran, String) {
+fn run_with_stderr_on_terminal(burst: &Burst, args: &[&str]) -> (Ran, String) {
     let terminal = Terminal::open();
     let mut command = burst.command(args);
     command.stderr(terminal.end());
@@ -208,7 +208,7 @@ fn beside(burst: &Burst, args: &[&str]) -> (Ran, String) {
 }
 
 #[test]
-fn the_next_step_is_told_on_a_terminal_only() {
+fn the_next_step_is_suggested_on_a_terminal_only() {
     let platform = platform();
     let burst = Burst::of(&platform).with("TERM", "xterm");
     for (args, next) in [
@@ -258,13 +258,13 @@ fn the_next_step_is_told_on_a_terminal_only() {
             "next: `cargo test` in hello, then `burst run hello",
         ),
     ] {
-        let (ran, screen) = beside(&burst, args);
+        let (ran, screen) = run_with_stderr_on_terminal(&burst, args);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let screen = plain(&screen);
         // The next step follows the progress display.
-        let told = screen.find("next:").map_or("", |at| &screen[at..]);
-        assert!(told.starts_with(next), "{args:?}: {screen:?}");
-        for line in told.lines() {
+        let message = screen.find("next:").map_or("", |at| &screen[at..]);
+        assert!(message.starts_with(next), "{args:?}: {screen:?}");
+        for line in message.lines() {
             assert!(line.chars().count() <= 80, "{args:?}: {line}");
         }
         assert!(!ran.out.contains("next"), "{ran:?}");
@@ -276,7 +276,7 @@ fn the_next_step_is_told_on_a_terminal_only() {
 }
 
 #[test]
-fn that_nothing_was_written_is_told_on_a_terminal_only() {
+fn empty_logs_are_mentioned_on_a_terminal_only() {
     let platform = platform();
     let empty =
         r#"{"flareId":"f2000000000000000000000000000002","truncated":false,"next":0,"logs":[]}"#;
@@ -286,7 +286,7 @@ fn that_nothing_was_written_is_told_on_a_terminal_only() {
         empty,
     );
     let burst = Burst::of(&platform).with("TERM", "xterm");
-    for (args, told) in [
+    for (args, message) in [
         (
             &["logs", "f2000000000000000000000000000002"][..],
             "flare f2000000000000000000000000000002 has written nothing so far\n",
@@ -300,23 +300,23 @@ fn that_nothing_was_written_is_told_on_a_terminal_only() {
             "flare f2000000000000000000000000000002 has written nothing\n",
         ),
     ] {
-        let (ran, screen) = beside(&burst, args);
+        let (ran, screen) = run_with_stderr_on_terminal(&burst, args);
         assert_eq!((ran.code, ran.out.as_str()), (Some(0), ""));
-        assert_eq!(screen, told);
+        assert_eq!(screen, message);
         assert_eq!(burst.run(args).ok(), "");
     }
 }
 
 #[test]
-fn errors_stand_out_on_a_terminal() {
+fn errors_are_highlighted_on_a_terminal() {
     let burst = Burst::alone().with("TERM", "xterm");
-    let (ran, screen) = beside(&burst, &["list"]);
+    let (ran, screen) = run_with_stderr_on_terminal(&burst, &["list"]);
     assert_eq!(ran.code, Some(2));
     assert!(
         plain(&screen).starts_with("error: no APIHOST"),
         "{screen:?}"
     );
     assert!(screen.starts_with("\x1b["), "{screen:?}");
-    let (_, screen) = beside(&burst.with("NO_COLOR", "1"), &["list"]);
+    let (_, screen) = run_with_stderr_on_terminal(&burst.with("NO_COLOR", "1"), &["list"]);
     assert!(screen.starts_with("error: no APIHOST"), "{screen:?}");
 }

@@ -28,9 +28,9 @@ fn a_new_crate_passes_its_test() {
         .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
         .env_remove("RUSTC_WORKSPACE_WRAPPER");
     let tested = cargo.output().unwrap();
-    let said = String::from_utf8_lossy(&tested.stdout);
+    let output = String::from_utf8_lossy(&tested.stdout);
     assert!(tested.status.success(), "{tested:?}");
-    assert!(said.contains("every_worker_greets ... ok"), "{said}");
+    assert!(output.contains("every_worker_greets ... ok"), "{output}");
     assert_eq!(
         fs::read_to_string(root.join(".gitignore")).unwrap(),
         "/target\n"
@@ -38,7 +38,7 @@ fn a_new_crate_passes_its_test() {
 }
 
 #[test]
-fn a_checkout_is_taken_wherever_it_is() {
+fn a_named_checkout_provides_the_sdk() {
     let burst = Burst::alone();
     burst.file(
         "there/rust-runtime/sdk/Cargo.toml",
@@ -56,7 +56,7 @@ fn a_checkout_is_taken_wherever_it_is() {
 }
 
 #[test]
-fn a_distribution_carries_the_sdk() {
+fn a_distribution_provides_the_sdk() {
     let burst = Burst::alone();
     let own = burst.executable("dist/bin/burst", crate::program::BURST);
     let sdk = "dist/share/burst/rust-runtime/sdk";
@@ -73,7 +73,7 @@ fn a_distribution_carries_the_sdk() {
 }
 
 #[test]
-fn without_a_checkout_the_sdk_has_to_be_named() {
+fn without_a_checkout_the_sdk_must_be_given() {
     let burst = Burst::alone();
     let own = burst.executable("bin/burst", crate::program::BURST);
     let mut command = Command::new(own);
@@ -84,7 +84,7 @@ fn without_a_checkout_the_sdk_has_to_be_named() {
 }
 
 #[test]
-fn what_there_is_stays_and_bad_names_are_refused() {
+fn existing_directories_are_kept_and_invalid_names_refused() {
     let burst = Burst::alone();
     let file = burst.file("hello/notes", "mine");
     let ran = burst.run(&["new", "hello"]);

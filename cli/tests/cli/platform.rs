@@ -77,12 +77,12 @@ impl Platform {
 
     /// Never responds to requests with this line.
     pub fn silent(&self, line: &str) -> &Self {
-        self.whatever(line, SILENCE, "")
+        self.always(line, SILENCE, "")
     }
 
     /// Closes the connection when a request with this line arrives.
     pub fn breaking(&self, line: &str) -> &Self {
-        self.whatever(line, CUT, "")
+        self.always(line, CUT, "")
     }
 
     /// Responds to requests such as `GET /flares/x1`, with or without their query. The body must fit
@@ -91,11 +91,11 @@ impl Platform {
         if (200..300).contains(&status) {
             answers::check(line, body);
         }
-        self.whatever(line, status, body)
+        self.always(line, status, body)
     }
 
     /// Like [`Self::on`], but with any body.
-    pub fn whatever(&self, line: &str, status: u16, body: &str) -> &Self {
+    pub fn always(&self, line: &str, status: u16, body: &str) -> &Self {
         let mut script = self.shared.script.lock().unwrap();
         script
             .answers

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use crate::program::{Burst, Ran};
 
 #[test]
-fn properties_are_written_for_the_owner_alone_and_read_back() {
+fn properties_are_private_to_their_owner_and_read_back() {
     let burst = Burst::alone();
     let path = burst.file(".burst.properties", "# mine\nOTHER=1\n");
     burst
@@ -44,7 +44,7 @@ fn properties_are_written_for_the_owner_alone_and_read_back() {
 }
 
 #[test]
-fn wrong_values_change_nothing() {
+fn invalid_properties_change_nothing() {
     let burst = Burst::alone();
     assert!(
         burst
@@ -70,7 +70,7 @@ fn wrong_values_change_nothing() {
 }
 
 #[test]
-fn of_two_at_once_neither_is_lost() {
+fn concurrent_changes_are_all_kept() {
     let burst = Burst::alone();
     let pairs = [
         ("--apihost", "a:1"),
@@ -96,7 +96,7 @@ fn of_two_at_once_neither_is_lost() {
 }
 
 #[test]
-fn files_of_other_systems_are_read() {
+fn files_with_a_bom_and_crlf_are_read() {
     let burst = Burst::alone();
     burst.file(".burst.properties", "\u{feff}APIHOST=a:1\r\nAUTH=u:k\r\n");
     assert_eq!(burst.run(&["property", "get", "--apihost"]).ok(), "a:1\n");
@@ -104,7 +104,7 @@ fn files_of_other_systems_are_read() {
 }
 
 #[test]
-fn a_home_that_holds_nothing_is_told() {
+fn an_unusable_home_directory_is_reported() {
     let burst = Burst::alone();
     let run = |args: &[&str]| {
         let mut command = burst.command(args);
@@ -120,7 +120,7 @@ fn a_home_that_holds_nothing_is_told() {
 }
 
 #[test]
-fn a_variable_that_is_no_text_is_told() {
+fn a_variable_that_is_not_utf8_is_reported() {
     use std::os::unix::ffi::OsStrExt;
     let burst = Burst::alone();
     let mut get = burst.command(&["property", "get", "--auth"]);

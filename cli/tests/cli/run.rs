@@ -94,7 +94,7 @@ fn a_program_is_deployed_run_and_shown() {
 }
 
 #[test]
-fn another_name_can_be_given_and_the_crate_gives_one() {
+fn the_name_comes_from_the_flag_or_the_crate() {
     let platform = platform(&["succeeded"]);
     let burst = Burst::of(&platform);
     burst.executable("program", "/bin/sh");
@@ -115,7 +115,7 @@ fn another_name_can_be_given_and_the_crate_gives_one() {
 }
 
 #[test]
-fn a_flare_that_fails_fails_the_run() {
+fn a_failed_flare_fails_the_run() {
     let platform = platform(&["running", "failed"]);
     let failed = r#"{"flareId":"f1000000000000000000000000000001","state":"failed","error":null,"outputs":[{"worker":0}]}"#;
     // This result replaces the platform's first one, which the first request uses up.
@@ -139,7 +139,7 @@ fn a_flare_that_fails_fails_the_run() {
 }
 
 #[test]
-fn wrong_inputs_are_told_before_anything_is_deployed() {
+fn invalid_inputs_are_reported_before_the_deployment() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
     burst.executable("hello", "/bin/sh");
@@ -156,7 +156,7 @@ fn wrong_inputs_are_told_before_anything_is_deployed() {
 }
 
 #[test]
-fn an_interrupt_cancels_what_was_run() {
+fn an_interrupt_cancels_the_flare() {
     let platform = platform(&["running"]);
     platform.on(
         "DELETE /flares/f1000000000000000000000000000001",

@@ -16,8 +16,8 @@ fn bash_completes_commands_and_flags() {
              echo \"${{COMPREPLY[@]}}\"",
             script.display()
         );
-        let said = Command::new("bash").args(["-c", &ask]).output().unwrap();
-        String::from_utf8(said.stdout).unwrap()
+        let output = Command::new("bash").args(["-c", &ask]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
     };
     assert_eq!(complete("burst timel", "timel", 1), "timeline\n");
     assert_eq!(complete("burst logs --fol", "--fol", 2), "--follow\n");
@@ -25,7 +25,7 @@ fn bash_completes_commands_and_flags() {
 }
 
 #[test]
-fn zsh_and_fish_have_scripts_of_their_own() {
+fn zsh_and_fish_have_completion_scripts() {
     let burst = Burst::alone();
     let zsh = burst.run(&["completion", "zsh"]).ok();
     assert!(zsh.starts_with("#compdef burst\n"), "{zsh}");

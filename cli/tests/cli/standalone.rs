@@ -20,7 +20,7 @@ fn installed() -> Burst {
 }
 
 #[test]
-fn settings_reach_java_by_a_private_file_only() {
+fn settings_reach_java_only_through_a_private_file() {
     let burst = installed();
     let uri = "redis-list=redis://:hunter2@h:6379";
     let out = burst
@@ -57,7 +57,7 @@ fn settings_reach_java_by_a_private_file_only() {
 }
 
 #[test]
-fn classes_that_were_saved_are_used() {
+fn the_class_data_archive_is_used() {
     let burst = installed();
     let saved = burst.file("dist/lib/burst-standalone.jsa", "");
     let out = burst.run(&["standalone"]).ok();
@@ -67,7 +67,7 @@ fn classes_that_were_saved_are_used() {
 
 /// A JVM does not start with unknown options.
 #[test]
-fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
+fn the_aot_cache_is_used_by_jvms_that_support_it() {
     let burst = installed();
     let classes = burst.file("dist/lib/burst-standalone.jsa", "");
     let trained = trained(&burst, "IMPLEMENTOR=\"x\"\nJAVA_VERSION=\"25.0.3\"\n");
@@ -106,7 +106,7 @@ fn what_a_jvm_was_trained_with_is_used_by_those_that_can() {
 
 /// With these options a JVM silently ignores the whole cache.
 #[test]
-fn a_jvm_that_an_operator_has_unlearn_has_the_compilers_of_one_that_has_learned_nothing() {
+fn options_that_disable_the_aot_cache_restore_the_default_compilers() {
     let release = "JAVA_VERSION=\"25.0.3\"\n";
     for own in [
         "-javaagent:traces.jar",
@@ -133,7 +133,7 @@ fn trained(burst: &Burst, release: &str) -> PathBuf {
 
 /// A JVM does not start with two collectors, or with a cache and a contradicting option.
 #[test]
-fn what_an_operator_says_of_a_jvm_is_said_by_nobody_else() {
+fn operator_jvm_options_replace_contradicting_ones() {
     const OURS: [&str; 3] = [
         "-XX:+UseSerialGC",
         "-XX:AOTCache=",
@@ -162,7 +162,7 @@ fn what_an_operator_says_of_a_jvm_is_said_by_nobody_else() {
 }
 
 #[test]
-fn the_platform_is_found_beside_the_program() {
+fn the_distribution_is_found_beside_the_program() {
     let burst = installed().with("BURST_HOME", "");
     let own = burst.executable("dist/bin/burst", BURST);
     let mut command = std::process::Command::new(&own);
@@ -241,7 +241,7 @@ fn nodes_of_a_cluster_get_their_own_settings() {
 
 /// Settings that come later in the file override earlier ones.
 #[test]
-fn a_flag_goes_before_the_file_and_the_file_before_what_nobody_has_said() {
+fn flags_override_the_file_which_overrides_defaults() {
     let burst = installed();
     burst.file("own.conf", "burst.http.port = 4000");
     let file = "include required(file(";
@@ -270,8 +270,11 @@ fn a_flag_goes_before_the_file_and_the_file_before_what_nobody_has_said() {
             "invoker" => (["--driver", "process"], "\"driver\": \"process\""),
             _ => (["--port", "5000"], "\"port\": 5000"),
         };
-        let told = text(&flags);
-        assert!(told.split_once(file).unwrap().1.contains(setting), "{told}");
+        let settings = text(&flags);
+        assert!(
+            settings.split_once(file).unwrap().1.contains(setting),
+            "{settings}"
+        );
     }
     let help = burst.run(&["standalone", "--help"]).ok();
     for default in ["127.0.0.1", "3233", "auto"] {
@@ -280,7 +283,7 @@ fn a_flag_goes_before_the_file_and_the_file_before_what_nobody_has_said() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn a_missing_java_or_jar_is_named() {
     let burst = installed().with("JAVA_HOME", "/nowhere");
     assert!(
         burst
@@ -299,7 +302,7 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn what_the_machine_offers_has_units() {
+fn memory_limit_and_idle_timeout_have_units() {
     let burst = installed();
     let flags = ["--memory-limit", "2G", "--idle-timeout", "1m"];
     burst.run(&[&["standalone"], &flags[..]].concat()).ok();
@@ -311,7 +314,7 @@ fn what_the_machine_offers_has_units() {
 }
 
 #[test]
-fn mounts_need_packs_that_see_nothing_else() {
+fn mounts_need_a_driver_that_isolates_packs() {
     let burst = installed();
     let mount = ["--mount", "/data:/data:ro"];
     burst
@@ -329,7 +332,7 @@ fn mounts_need_packs_that_see_nothing_else() {
 }
 
 #[test]
-fn wrong_flags_are_wrong_usage() {
+fn invalid_flags_are_usage_errors() {
     let burst = installed();
     for flags in [
         ["--port", "99999"],
@@ -345,7 +348,7 @@ fn wrong_flags_are_wrong_usage() {
 }
 
 #[test]
-fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
+fn a_data_directory_in_use_is_refused_and_unchanged() {
     let burst = installed();
     // While it runs, this `java` starts another node on the same data, as an operator might.
     let nested = format!(
@@ -370,7 +373,7 @@ fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn a_data_directory_in_use_is_waited_for_where_one_asks_for_it() {
+fn data_wait_waits_for_a_data_directory_in_use() {
     let burst = installed();
     // This `java` exits once another node waits for its data. That node then executes this `java`,
     // too.
@@ -384,19 +387,22 @@ fn a_data_directory_in_use_is_waited_for_where_one_asks_for_it() {
     let ran = burst.run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "3"]);
     let (process, rest) = ran.out.split_once('\n').unwrap();
     assert_eq!(rest, "it ran\n", "{ran:?}");
-    let said = fs::read_to_string(burst.home().join("said")).unwrap();
+    let message = fs::read_to_string(burst.home().join("said")).unwrap();
     assert!(
-        said.contains(&format!("is used by another platform (process {process})")),
-        "{said}"
+        message.contains(&format!("is used by another platform (process {process})")),
+        "{message}"
     );
     let text = fs::read_to_string(burst.home().join("data/invoker.conf")).unwrap();
     assert!(text.contains("\"slots\": 5"), "{text}");
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_is_named_with_what_to_do() {
+fn an_unusable_data_directory_is_reported_with_advice() {
     let ran = installed().run(&["standalone", "--data", "/dev/null/data"]);
-    let said = ran.fails(2);
-    assert!(said.contains("/dev/null/data cannot be used"), "{said}");
-    assert!(said.contains("give another directory"), "{said}");
+    let message = ran.fails(2);
+    assert!(
+        message.contains("/dev/null/data cannot be used"),
+        "{message}"
+    );
+    assert!(message.contains("give another directory"), "{message}");
 }

@@ -80,7 +80,7 @@ fn definitions_are_listed_shown_and_deleted() {
 }
 
 #[test]
-fn versions_are_listed_shown_and_deployed_again() {
+fn versions_are_listed_and_shown() {
     let platform = Platform::start();
     let versions = json!([listed("0.0.3", "abc"), listed("0.0.2", "def")]);
     platform
@@ -108,7 +108,7 @@ fn versions_are_listed_shown_and_deployed_again() {
 }
 
 #[test]
-fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
+fn a_rollback_sends_its_version_and_can_be_retried() {
     let platform = Platform::start();
     let before = json!([listed("0.0.2", "abc")]).to_string();
     platform
@@ -161,7 +161,7 @@ fn a_rollback_names_its_version_so_that_it_may_be_repeated() {
 }
 
 #[test]
-fn names_are_escaped() {
+fn names_are_escaped_in_urls() {
     let platform = Platform::start();
     platform.on("DELETE /bursts/a%2Fb%20c", 200, &definition());
     Burst::of(&platform).run(&["delete", "a/b c"]).ok();
@@ -210,7 +210,7 @@ fn flares_are_listed_and_shown() {
 }
 
 #[test]
-fn an_id_or_last_is_needed() {
+fn an_id_or_last_is_required() {
     let platform = Platform::start();
     platform.on("GET /flares", 200, "[]");
     let burst = Burst::of(&platform);
@@ -229,7 +229,7 @@ fn an_id_or_last_is_needed() {
 }
 
 #[test]
-fn logs_say_who_wrote_what() {
+fn logs_name_the_worker_and_stream_of_each_line() {
     let platform = Platform::start();
     let logs = r#"{"flareId":"f1000000000000000000000000000001","truncated":true,"next":1,"logs":[
         {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"},
@@ -276,7 +276,7 @@ fn logs_say_who_wrote_what() {
 }
 
 #[test]
-fn a_worker_that_is_not_there_has_no_log() {
+fn logs_of_an_unknown_worker_are_refused() {
     let platform = Platform::start();
     let of_size = |size: u32| samples::flare(json!({"size": size})).to_string();
     platform
@@ -314,7 +314,7 @@ fn a_worker_that_is_not_there_has_no_log() {
 }
 
 #[test]
-fn results_fail_as_their_flares_did() {
+fn result_ends_with_the_exit_code_of_its_flare() {
     let [good, busy, lost, none] = ["9", "b", "1", "0"].map(|digit| digit.repeat(32));
     let platform = Platform::start();
     let failure = r#"{"kind":"error","worker":1,"pack":0,"operation":"work","message":"no"}"#;
@@ -334,9 +334,9 @@ fn results_fail_as_their_flares_did() {
         200,
         &body("running", "null"),
     );
-    let said = r#"{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,
+    let result = r#"{"flareId":"f1000000000000000000000000000001","state":"succeeded","error":null,
         "outputs":[{"worker":0,"output":7}]}"#;
-    platform.on(&format!("GET /flares/{good}/result"), 200, said);
+    platform.on(&format!("GET /flares/{good}/result"), 200, result);
     let burst = Burst::of(&platform);
     assert_eq!(burst.run(&["result", &good]).ok(), "[\n  7\n]\n");
     let some = "[\n  7,\n  null,\n  null\n]\n";
@@ -364,7 +364,7 @@ fn results_fail_as_their_flares_did() {
 }
 
 #[test]
-fn a_timeline_has_numbers_and_bars() {
+fn a_timeline_shows_numbers_and_bars() {
     let platform = Platform::start();
     let timeline = r#"{"flareId":"f1000000000000000000000000000001","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
         {"name":"invocation","start":0,"end":2000},{"name":"read","start":2000,"end":8000}]}]}"#;
@@ -396,7 +396,7 @@ fn a_timeline_has_numbers_and_bars() {
 }
 
 #[test]
-fn cancelling_asks_the_platform() {
+fn cancel_reports_acceptance_and_refusal() {
     let platform = Platform::start();
     platform.on(
         "DELETE /flares/f1000000000000000000000000000001",
@@ -444,7 +444,7 @@ fn invokers_are_listed() {
 }
 
 #[test]
-fn why_an_invoker_is_avoided_is_told() {
+fn a_quarantined_invoker_shows_the_reason() {
     let platform = Platform::start();
     let invoker = samples::invoker(json!({"id": "invoker0", "slots": 8, "freeSlots": 8,
         "cpuLoad": 0.5, "state": "quarantined",
@@ -462,7 +462,7 @@ fn why_an_invoker_is_avoided_is_told() {
 }
 
 #[test]
-fn every_verb_has_help_and_wrong_usage_is_two() {
+fn every_command_has_help_and_usage_errors_exit_with_two() {
     let burst = Burst::alone();
     for verb in [
         "standalone",
@@ -499,7 +499,7 @@ fn deep() -> String {
 }
 
 #[test]
-fn what_is_nested_deeply_is_printed() {
+fn deeply_nested_json_is_printed() {
     let platform = Platform::start();
     let deep = deep();
     let result = format!(
@@ -508,12 +508,12 @@ fn what_is_nested_deeply_is_printed() {
     let definition = samples::definition(json!({"parameters": {"deep": "DEEP"}})).to_string();
     let definition = definition.replace(r#""DEEP""#, &deep);
     platform
-        .whatever(
+        .always(
             "GET /flares/f1000000000000000000000000000001/result",
             200,
             &result,
         )
-        .whatever("GET /bursts/hello", 200, &definition)
+        .always("GET /bursts/hello", 200, &definition)
         .on(
             "POST /bursts/hello",
             202,

@@ -18,7 +18,7 @@ const RESULT: &str = r#"{"flareId":"f","state":"failed","error":{"kind":"error",
     "outputs":[{"worker":0,"output":12345678901234567890123},{"worker":1}],"mood":"good"}"#;
 
 #[test]
-fn a_call_is_what_the_description_says() {
+fn a_call_sends_the_documented_request() {
     let platform = Platform::answering("200 OK", "[]");
     let query = ListFlaresQuery {
         limit: Some(5),
@@ -39,7 +39,7 @@ fn a_call_is_what_the_description_says() {
 }
 
 #[test]
-fn a_client_may_be_in_another_namespace() {
+fn a_client_can_use_another_namespace() {
     let platform = Platform::sending(&[answer("200 OK", "{}"), answer("200 OK", "{}")]);
     let client = platform.client();
     let other = client.in_namespace("guest");
@@ -61,7 +61,7 @@ fn a_client_may_be_in_another_namespace() {
 }
 
 #[test]
-fn a_request_says_what_was_given_and_no_more() {
+fn a_request_has_only_the_given_fields() {
     let platform = Platform::answering("202 Accepted", r#"{"flareId":"f"}"#);
     let request = FlareRequest {
         size: Some(8),
@@ -77,7 +77,7 @@ fn a_request_says_what_was_given_and_no_more() {
 }
 
 #[test]
-fn an_answer_may_be_empty_where_the_description_has_it_so() {
+fn empty_responses_are_accepted_where_documented() {
     let fire = |status, body| {
         let platform = Platform::answering(status, body);
         let fired = platform.client().fire("t", &json!({"x": 1})).unwrap();
@@ -103,7 +103,7 @@ fn an_answer_may_be_empty_where_the_description_has_it_so() {
 }
 
 #[test]
-fn waiting_reports_either_end_or_none() {
+fn waiting_returns_the_result_or_the_accepted_flare() {
     let wait = |status, body| {
         let platform = Platform::answering(status, body);
         let waited = platform
@@ -131,7 +131,7 @@ fn waiting_reports_either_end_or_none() {
 }
 
 #[test]
-fn outputs_are_handed_over_one_by_one() {
+fn outputs_are_streamed_one_by_one() {
     let platform = Platform::answering("200 OK", RESULT);
     let mut outputs = Vec::new();
     let body = platform.client().get_result("f").unwrap();
@@ -147,7 +147,7 @@ fn outputs_are_handed_over_one_by_one() {
 }
 
 #[test]
-fn a_reader_stops_with_an_error_of_its_own() {
+fn a_reader_can_stop_with_its_own_error() {
     #[derive(Debug)]
     enum Stopped {
         Enough,
@@ -165,7 +165,7 @@ fn a_reader_stops_with_an_error_of_its_own() {
 }
 
 #[test]
-fn an_answer_that_breaks_off_is_told_from_a_wrong_one() {
+fn a_truncated_response_is_distinguished_from_an_invalid_one() {
     let cut = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\n{\"logs\":[";
     let platform = Platform::sending(&[cut.into()]);
     let body = platform.client().get_result("f").unwrap();
@@ -183,7 +183,7 @@ fn an_answer_that_breaks_off_is_told_from_a_wrong_one() {
 }
 
 #[test]
-fn a_platform_that_does_not_answer_is_not_waited_for() {
+fn requests_without_a_response_time_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let timeout = Duration::from_millis(50);
@@ -201,7 +201,7 @@ fn a_platform_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
-fn an_answer_may_take_long_while_it_comes() {
+fn a_response_that_is_still_arriving_does_not_time_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     // Together they take longer than the time-out, each much less.
@@ -229,7 +229,7 @@ fn an_answer_may_take_long_while_it_comes() {
 }
 
 #[test]
-fn an_action_that_fails_is_told_from_a_platform_that_does() {
+fn a_failed_action_is_distinguished_from_a_platform_failure() {
     let invoke = |status, body| {
         let platform = Platform::answering(status, body);
         let client = platform.client();
@@ -258,7 +258,7 @@ fn an_action_that_fails_is_told_from_a_platform_that_does() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_not() {
+fn invalid_requests_are_not_sent() {
     let client = Client::new("127.0.0.1:1", "me:key").unwrap();
     for name in ["", ".", ".."] {
         let error = client.get_definition(name).unwrap_err();
@@ -274,7 +274,7 @@ fn what_cannot_be_sent_is_not() {
 }
 
 #[test]
-fn what_may_be_a_list_or_a_count_stays_as_it_came() {
+fn list_or_count_responses_are_returned_unparsed() {
     let platform = Platform::answering("200 OK", r#"{"activations":3}"#);
     let query = ListActivationsQuery {
         count: Some(true),

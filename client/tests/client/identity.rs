@@ -34,7 +34,7 @@ fn strict(server: &Pair, caller: &Pair) -> ServerConfig {
 }
 
 #[test]
-fn a_certificate_of_ones_own_is_shown_to_who_asks() {
+fn a_client_certificate_is_presented_on_request() {
     let (server, caller) = (made(), made());
     let config = Arc::new(strict(&server, &caller));
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

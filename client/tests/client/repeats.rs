@@ -26,7 +26,7 @@ fn key(request: &str) -> &str {
 }
 
 /// Checks that they are one request, sent several times.
-fn all_the_same(requests: &[String]) {
+fn assert_same_requests(requests: &[String]) {
     let first = &requests[0];
     let (quoted, digits) = (key(first), key(first).trim_matches('"'));
     assert_eq!(quoted, format!("\"{digits}\""));
@@ -37,45 +37,45 @@ fn all_the_same(requests: &[String]) {
 }
 
 #[test]
-fn a_flare_is_asked_for_again_by_the_same_key_until_it_is_answered() {
+fn a_flare_is_retried_with_the_same_key_until_it_is_answered() {
     let platform = Platform::sending(&texts(&[NOTHING, CUT], ACCEPTED));
     let accepted = platform.client().flare("x", &FlareRequest::default());
     assert_eq!(accepted.unwrap().read().unwrap().flare_id, "f");
-    all_the_same(&platform.all_asked());
+    assert_same_requests(&platform.all_asked());
 }
 
 #[test]
-fn so_are_those_that_wait_for_their_end_groups_flares_on_them_and_calls_of_actions() {
+fn blocking_flares_groups_and_action_calls_are_retried_with_the_same_key() {
     let platform = Platform::sending(&texts(&[CUT], ACCEPTED));
     let waited = platform
         .client()
         .flare_and_wait("x", &FlareRequest::default());
     assert!(matches!(waited, Ok(Waited::Accepted(_))), "{waited:?}");
-    all_the_same(&platform.all_asked());
+    assert_same_requests(&platform.all_asked());
 
     let platform = Platform::sending(&texts(&[NOTHING], r#"{"groupId":"g"}"#));
     let group = json!({"definition": "x", "size": 1});
     let opened = platform.client().open_group(&group).unwrap();
     assert_eq!(opened.read().unwrap().group_id, "g");
-    all_the_same(&platform.all_asked());
+    assert_same_requests(&platform.all_asked());
 
     let platform = Platform::sending(&texts(&[NOTHING], ACCEPTED));
     let accepted = platform
         .client()
         .flare_on_group("g", &FlareRequest::default());
     assert_eq!(accepted.unwrap().read().unwrap().flare_id, "f");
-    all_the_same(&platform.all_asked());
+    assert_same_requests(&platform.all_asked());
 
     let platform = Platform::sending(&texts(&[NOTHING], "{}"));
     let invoked = platform
         .client()
         .invoke("x", &InvokeQuery::default(), &json!({}));
     assert!(matches!(invoked, Ok(Invoked::Accepted(_))), "{invoked:?}");
-    all_the_same(&platform.all_asked());
+    assert_same_requests(&platform.all_asked());
 }
 
 #[test]
-fn each_has_a_key_of_its_own() {
+fn each_call_has_its_own_key() {
     let answers = [
         answer("202 Accepted", ACCEPTED),
         answer("202 Accepted", ACCEPTED),
@@ -90,7 +90,7 @@ fn each_has_a_key_of_its_own() {
 }
 
 #[test]
-fn it_is_given_up_at_last() {
+fn retries_are_limited() {
     let broken = [NOTHING; 5].map(str::to_owned);
     let platform = Platform::sending(&broken);
     let error = platform
@@ -99,11 +99,11 @@ fn it_is_given_up_at_last() {
         .unwrap_err();
     assert!(matches!(error, Error::Broken { .. }), "{error:?}");
     assert!(error.is_transient());
-    all_the_same(&platform.all_asked());
+    assert_same_requests(&platform.all_asked());
 }
 
 #[test]
-fn refusals_and_what_starts_nothing_are_not_asked_again() {
+fn refusals_and_reads_are_not_retried() {
     let reason = r#"{"error":"Say which.","code":"t1"}"#;
     let platform = Platform::answering("400 Bad Request", reason);
     let refused = platform.client().flare("x", &FlareRequest::default());
@@ -117,7 +117,7 @@ fn refusals_and_what_starts_nothing_are_not_asked_again() {
 }
 
 #[test]
-fn where_nobody_listens_nobody_is_waited_for() {
+fn a_refused_connection_is_not_retried() {
     // The system never assigns this port to a program that asks for any.
     let client = burst_client::Client::new("127.0.0.1:1", "me:key").unwrap();
     // With repeats, every try would take longer; without them, a single try may on a busy machine.

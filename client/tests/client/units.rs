@@ -8,7 +8,7 @@ use serde_json::{Value, from_value, json, to_value};
 use crate::platform::Platform;
 
 #[test]
-fn times_of_phases_are_microseconds_and_keep_each() {
+fn phase_times_are_exact_microseconds() {
     let text = json!({"name": "start", "start": 1_764_000_000_123_456_u64, "end": null});
     let phase: Phase = from_value(text.clone()).unwrap();
     let start = UNIX_EPOCH + Duration::from_micros(1_764_000_000_123_456);
@@ -17,7 +17,7 @@ fn times_of_phases_are_microseconds_and_keep_each() {
 }
 
 #[test]
-fn times_of_activations_are_milliseconds() {
+fn activation_times_are_milliseconds() {
     let text = json!({
         "namespace": "guest", "name": "a", "version": "0.0.1", "subject": "guest", "activationId": "1", "publish": false,
         "start": 1_764_000_000_123_u64, "end": 1_764_000_000_456_u64, "duration": 333, "statusCode": 0,
@@ -36,7 +36,7 @@ fn times_of_activations_are_milliseconds() {
 }
 
 #[test]
-fn durations_are_sent_in_milliseconds_and_left_out_if_not_given() {
+fn durations_are_sent_in_milliseconds_and_omitted_if_not_given() {
     let options = Options {
         timeout: Some(Duration::from_secs(90)),
         ..Options::default()
@@ -47,7 +47,7 @@ fn durations_are_sent_in_milliseconds_and_left_out_if_not_given() {
 }
 
 #[test]
-fn times_of_queries_are_milliseconds() {
+fn query_times_are_milliseconds() {
     let platform = Platform::answering("200 OK", "[]");
     let query = ListActivationsQuery {
         since: Some(UNIX_EPOCH + Duration::from_micros(1_764_000_000_123_999)),
@@ -61,7 +61,7 @@ fn times_of_queries_are_milliseconds() {
 
 /// What no platform of ours sends is an error or shown as it is, and never a panic.
 #[test]
-fn times_at_their_limits_are_read_or_refused() {
+fn extreme_times_are_read_or_refused() {
     let phase =
         |start: Value| from_value::<Phase>(json!({"name": "p", "start": start, "end": null}));
     for fine in [json!(0), json!(i64::MAX), json!(-1)] {

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stanzas_become_packages() {
+    fn stanzas_are_parsed_into_packages() {
         let text = "Package: a\nPre-Depends: dpkg (>= 1.15)\nDepends: b (= 1) | c, d:any, b\nSection: games\n\
                     Description: one\n more of it: much\n\nPackage: b\n\nPackage: a\nSection: twice\n";
         let packages = parse(text.as_bytes());
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_has_packages() {
+    fn packages_of_this_machine_are_read() {
         let packages = read().unwrap();
         assert!(packages.list.len() > 50, "only {}", packages.list.len());
         assert!(packages.list.iter().any(|package| package.name == "libc6"));

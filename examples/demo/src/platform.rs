@@ -93,16 +93,16 @@ impl Platform {
     }
 
     fn wait_until_ready(&mut self) -> Result<(), Error> {
-        let mut said = String::new();
+        let mut last_line = String::new();
         for line in self.output.iter_mut().flat_map(BufRead::lines) {
             let line = line.unwrap_or_default();
             if line.starts_with("burst is ready") {
                 return Ok(());
             }
             println!("{line}");
-            said = line;
+            last_line = line;
         }
-        Err(Error::NotReady { output: said })
+        Err(Error::NotReady { output: last_line })
     }
 
     /// Runs `burst` with these arguments and returns what it printed.

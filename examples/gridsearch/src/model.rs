@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_close_to_the_smallest_loss_there_is() {
+    fn training_approaches_the_minimal_loss() {
         // Each text is one word, whose label is right three times out of four. The best possible model predicts a
         // probability of 3/4.
         let data = "1\tyes\n1\tyes\n1\tyes\n0\tyes\n0\tno\n0\tno\n0\tno\n1\tno\n".repeat(200);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_words_are_no_trouble() {
+    fn texts_without_words_have_finite_probabilities() {
         let texts = Texts::parse(b"1\t\n0\tx\n", 0..7).unwrap();
         let texts: Vec<_> = texts.iter().collect();
         let model = Model::train(PARAMETERS, &texts);

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_read_once_however_the_data_is_cut() {
+    fn every_line_is_read_once_at_any_split() {
         let data = b"1\ta library, the Library\n\n0\tgame\n1\t\n0\tan x-ray\n";
         let whole = Texts::parse(data, 0..data.len()).unwrap();
         assert_eq!(whole.lines, [0, 2, 3, 4]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_label_is_named() {
+    fn a_line_without_a_label_is_reported_by_number() {
         for data in ["1\tx\nlibrary\n", "1\tx\n2\ty", "1\tx\n1 y\n"] {
             let error = Texts::parse(data.as_bytes(), 0..data.len()).unwrap_err();
             assert_eq!(error.line, 2);

@@ -40,7 +40,7 @@ fn run(input: &Input, size: usize, granularity: u32) -> Vec<Answer> {
 }
 
 #[test]
-fn the_same_is_best_at_any_size_and_granularity() {
+fn the_ranking_is_the_same_at_any_size_and_granularity() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("texts");
     descriptions(&path, 500);
@@ -62,7 +62,7 @@ fn the_same_is_best_at_any_size_and_granularity() {
 }
 
 #[test]
-fn libraries_are_told_from_other_packages() {
+fn trained_models_recognise_libraries() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("texts");
     let larger = descriptions(&path, 5000);
@@ -81,7 +81,7 @@ fn libraries_are_told_from_other_packages() {
 }
 
 #[test]
-fn nothing_to_try_and_nothing_to_try_it_on() {
+fn empty_grids_and_empty_data_are_accepted() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("texts");
     std::fs::write(&path, "").unwrap();

@@ -77,7 +77,7 @@ fn reference(points: &[Vec<f64>], clusters: usize) -> (Vec<Vec<f64>>, f64) {
 }
 
 #[test]
-fn the_same_clusters_at_any_size_and_granularity() {
+fn clusters_are_the_same_at_any_size_and_granularity() {
     let directory = tempfile::tempdir().unwrap();
     let path = generated(directory.path(), 2000, 5);
     let all = Points::read(path.to_str().unwrap(), 3, Part::WHOLE).unwrap();
@@ -105,7 +105,7 @@ fn the_same_clusters_at_any_size_and_granularity() {
 }
 
 #[test]
-fn what_cannot_be_clustered_says_why() {
+fn invalid_input_is_refused_with_the_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = generated(directory.path(), 2, 1);
     let error = |input: Input| {

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_is_read_once_however_it_is_cut() {
+    fn every_line_is_read_once_at_any_split() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
         for text in [
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_edge_is_shown() {
+    fn invalid_edges_are_quoted_in_the_error() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let path = file.path().to_str().unwrap();
         for line in ["1", "1 x", "1 2 3", "-1 2", "4294967295 0", "99999999999 0"] {

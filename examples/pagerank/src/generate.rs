@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dependencies_are_numbered_as_listed() {
+    fn dependencies_are_numbered_in_list_order() {
         let list = debian::parse(
             b"Package: a\nDepends: c, b, nowhere\n\nPackage: b\n\nPackage: c\nDepends: a\n",
         );
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn few_nodes_have_most_edges() {
+    fn few_nodes_of_a_power_law_graph_have_most_edges() {
         let mut graph = Vec::new();
         PowerLaw {
             scale: 10,

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn no_edges_are_no_links() {
+    fn no_edges_make_no_links() {
         assert_eq!(Links::of(&[]).by_source().count(), 0);
         assert!(Links::of(&[]).is_empty());
     }

@@ -94,7 +94,7 @@ fn check(graph: &Path, shapes: &[(usize, u32)]) {
 }
 
 #[test]
-fn a_power_law_graph_at_any_size_and_granularity() {
+fn a_power_law_graph_is_ranked_at_any_size_and_granularity() {
     let directory = tempfile::tempdir().unwrap();
     let graph = directory.path().join("graph");
     PowerLaw {
@@ -108,7 +108,7 @@ fn a_power_law_graph_at_any_size_and_granularity() {
 }
 
 #[test]
-fn the_packages_of_this_machine() {
+fn the_packages_of_this_machine_are_ranked() {
     let packages = debian::read().unwrap();
     println!("{} packages, from {}", packages.list.len(), packages.source);
     let directory = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn the_packages_of_this_machine() {
 }
 
 #[test]
-fn small_and_odd_graphs() {
+fn small_and_unusual_graphs_are_ranked() {
     let directory = tempfile::tempdir().unwrap();
     let graph = directory.path().join("graph");
     // A link from a node to itself, a duplicate link, and a node without links.
@@ -134,7 +134,7 @@ fn small_and_odd_graphs() {
 }
 
 #[test]
-fn names_are_given_and_what_cannot_be_read_is_named() {
+fn nodes_get_their_names_and_invalid_lines_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let (graph, names) = (
         directory.path().join("graph"),

@@ -60,7 +60,7 @@ fn by_key(table: &[Vec<i64>]) -> BTreeMap<i64, Vec<i64>> {
 }
 
 #[test]
-fn every_operation_at_any_size_and_granularity() {
+fn every_operation_is_correct_at_any_size_and_granularity() {
     let directory = tempfile::tempdir().unwrap();
     let (left, left_rows) = generated(&directory.path().join("left"), 1);
     let (right, right_rows) = generated(&directory.path().join("right"), 2);

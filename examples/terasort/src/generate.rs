@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_depends_on_the_seed_alone() {
+    fn the_file_depends_only_on_the_seed() {
         let directory = tempfile::tempdir().unwrap();
         let make = |name: &str, seed, threads| {
             let path = directory.path().join(name);

@@ -165,7 +165,7 @@ mod tests {
     use crate::{generate::Records, validate};
 
     #[test]
-    fn sorts_at_any_size_and_granularity() {
+    fn records_are_sorted_at_any_size_and_granularity() {
         let directory = tempfile::tempdir().unwrap();
         let input = directory.path().join("input");
         for count in [0, 1, 5, 20_000] {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_keys_and_torn_input() {
+    fn equal_keys_are_sorted_and_truncated_input_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let input = directory.path().join("input");
         std::fs::write(&input, b"same-key!!".repeat(10).repeat(500)).unwrap();

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_the_same_at_any_size_and_granularity() {
+    fn counts_are_the_same_at_any_size_and_granularity() {
         let directory = tempfile::tempdir().unwrap();
         for (i, text) in TEXT.iter().enumerate() {
             std::fs::write(directory.path().join(i.to_string()), text).unwrap();

@@ -17,16 +17,16 @@ pub struct Node {
 /// only one. A module and its descendants may depend on each other: a circle through a module that
 /// is an ancestor of all the others does not count.
 pub fn circles(nodes: &[Node]) -> Vec<Vec<String>> {
-    let mut told = BTreeSet::new();
+    let mut reported = BTreeSet::new();
     let mut circles = Vec::new();
     for (from, node) in nodes.iter().enumerate() {
         for &to in node.knows.keys() {
             let Some(circle) = circle(nodes, from, to) else {
                 continue;
             };
-            if circle.iter().all(|(from, _)| !told.contains(from)) {
+            if circle.iter().all(|(from, _)| !reported.contains(from)) {
                 circles.push(circle.iter().map(|arrow| line(nodes, *arrow)).collect());
-                told.extend(circle.into_iter().map(|(from, _)| from));
+                reported.extend(circle.into_iter().map(|(from, _)| from));
             }
         }
     }

@@ -13,7 +13,7 @@ fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
 }
 
 #[test]
-fn a_circle_is_listed_arrow_by_arrow() {
+fn a_cycle_lists_each_dependency() {
     let circles = found(&[
         ("lib.rs", "mod a; mod b; mod c;"),
         ("a.rs", "use crate::b::B; pub struct A(B);"),
@@ -50,7 +50,7 @@ fn reexported_names_are_followed_to_their_module() {
 }
 
 #[test]
-fn a_module_and_those_below_it_may_depend_on_each_other() {
+fn a_module_and_its_submodules_may_depend_on_each_other() {
     let below = [
         ("lib.rs", "mod a; pub struct Top; fn top() { a::run() }"),
         (
@@ -64,7 +64,7 @@ fn a_module_and_those_below_it_may_depend_on_each_other() {
 }
 
 #[test]
-fn a_circle_may_go_through_a_parent() {
+fn a_cycle_may_go_through_a_parent_module() {
     let circles = found(&[
         ("lib.rs", "mod a; mod c;"),
         ("a.rs", "mod b; pub struct A; fn a() { b::b() }"),
@@ -76,7 +76,7 @@ fn a_circle_may_go_through_a_parent() {
 }
 
 #[test]
-fn reexports_tests_and_visibility_are_no_arrows() {
+fn reexports_tests_and_visibility_are_not_dependencies() {
     let none = [
         ("lib.rs", "mod a; mod c;"),
         (
@@ -112,7 +112,7 @@ fn a_table_lists_folders_and_patterns() {
 }
 
 #[test]
-fn a_pom_lists_modules_and_dependencies_without_those_of_tests() {
+fn a_pom_lists_modules_and_dependencies_except_test_scope() {
     let parent = "<project><modules><module>a</module><module>b</module></modules></project>";
     assert_eq!(poms::modules(parent), ["a", "b"]);
     let dependency = |group: &str, name: &str, more: &str| {

@@ -13,7 +13,7 @@ use cargo_metadata::camino::Utf8Path;
 use cargo_metadata::{DependencyKind, Metadata, MetadataCommand};
 
 #[test]
-fn crates_and_maven_modules_depend_only_on_what_the_page_allows() {
+fn crates_and_maven_modules_have_only_allowed_dependencies() {
     let metadata = workspace();
     let rows = page::rows(&read(&metadata, Path::new(PAGE)).unwrap());
     let (mut faults, mut used) = (Vec::new(), BTreeSet::new());
@@ -48,23 +48,23 @@ fn crates_and_maven_modules_depend_only_on_what_the_page_allows() {
 }
 
 #[test]
-fn modules_do_not_depend_on_each_other_in_circles() {
+fn modules_have_no_dependency_cycles() {
     let metadata = workspace();
     let source = |file: &Path| read(&metadata, file);
-    let mut told = BTreeSet::new();
+    let mut found = BTreeSet::new();
     for root in roots(&metadata) {
         let circles = circles(&modules::nodes(Path::new(&root), &source));
-        told.extend(circles.iter().map(|circle| circle.join("\n  ")));
+        found.extend(circles.iter().map(|circle| circle.join("\n  ")));
     }
     assert!(
-        told.is_empty(),
+        found.is_empty(),
         "\nfiles that depend on each other in a circle (move what they share to a file that depends on none of them):\n  {}",
-        Vec::from_iter(told).join("\n\n  ")
+        Vec::from_iter(found).join("\n\n  ")
     );
 }
 
 #[test]
-fn build_scripts_are_read_too() {
+fn build_scripts_are_checked_too() {
     let roots: Vec<String> = roots(&workspace()).collect();
     for root in [
         "client/src/lib.rs",

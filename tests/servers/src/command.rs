@@ -97,14 +97,14 @@ pub fn spawn(mut command: Command) -> io::Result<Child> {
     let parent = PARENT.get_or_init(|| {
         let (parent, orders) = channel::<(Command, Sender<io::Result<Child>>)>();
         thread::spawn(move || {
-            for (mut command, told) in orders {
-                let _ = told.send(command.spawn());
+            for (mut command, reply) in orders {
+                let _ = reply.send(command.spawn());
             }
         });
         parent
     });
-    let (told, outcome) = channel();
-    let _ = parent.send((command, told));
+    let (reply, outcome) = channel();
+    let _ = parent.send((command, reply));
     outcome.recv().map_err(io::Error::other)?
 }
 
@@ -121,10 +121,10 @@ pub struct Lines(Receiver<String>);
 impl Lines {
     /// Reads a program's standard output.
     pub fn of(output: ChildStdout) -> Self {
-        let (said, lines) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let _ = said.send(line);
+                let _ = sender.send(line);
             }
         });
         Self(lines)

@@ -25,7 +25,7 @@ pub fn free(host: &str) -> u16 {
             let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
             FIRST + ((start.wrapping_add(step)) % u32::from(COUNT)) as u16
         })
-        .find(|port| claim(*port) && nobody_listens(host, *port))
+        .find(|port| claim(*port) && is_free(host, *port))
         .expect("a free port")
 }
 
@@ -38,7 +38,7 @@ fn claim(port: u16) -> bool {
 
 /// Checks by connecting. Listening on the port would block its owner for a moment, or longer if a program that another
 /// thread is just starting holds the inherited socket until it executes.
-fn nobody_listens(host: &str, port: u16) -> bool {
+fn is_free(host: &str, port: u16) -> bool {
     let answer = (host, port)
         .to_socket_addrs()
         .unwrap()
@@ -53,11 +53,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_else_gets_a_port() {
+    fn a_free_port_is_claimed() {
         let port = free("127.0.0.1");
         assert!(!claim(port));
         let server = TcpListener::bind(("127.0.0.1", port)).unwrap();
-        assert!(!nobody_listens("127.0.0.1", port));
+        assert!(!is_free("127.0.0.1", port));
         drop(server);
     }
 }

@@ -141,10 +141,10 @@ impl Postgres {
             .arg(format!("--pwfile={}", password.display()));
         let mut child = command::spawn(initdb).unwrap();
         let status = command::wait(&mut child, LIMIT).expect("initdb ends");
-        assert!(status.success(), "initdb: {}", self.said());
+        assert!(status.success(), "initdb: {}", self.log());
     }
 
-    fn said(&self) -> String {
+    fn log(&self) -> String {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_committed_outlives_a_kill() {
+    fn committed_data_survives_a_kill() {
         let mut server = Postgres::start();
         server
             .ask("create table t (i int); insert into t values (7)")

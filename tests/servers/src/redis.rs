@@ -213,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_of_ones_own_answers_to_its_password_alone() {
+    fn a_server_accepts_only_its_password() {
         let server = Redis::start();
         assert!(server.keys().is_empty());
         let locked = redis::Client::open(server.uri().replace(PASSWORD, "guess")).unwrap();
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_restarted_server_is_where_it_was() {
+    fn a_restarted_server_keeps_its_data() {
         let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
         let _: () = server.ask(&["SET", "key", "value"]);
         server.restart();

@@ -30,7 +30,7 @@ pub struct S3Server {
     host: String,
     port: u16,
     requests: Arc<Mutex<BTreeMap<String, u64>>>,
-    given: Arc<AtomicU64>,
+    sent_bytes: Arc<AtomicU64>,
     directory: TempDir,
     runtime: Option<tokio::runtime::Runtime>,
 }
@@ -81,8 +81,8 @@ impl S3Server {
         }
         let service = service.build();
         let requests: Arc<Mutex<BTreeMap<String, u64>>> = Arc::default();
-        let given = Arc::<AtomicU64>::default();
-        let counters = (Arc::clone(&requests), Arc::clone(&given));
+        let sent_bytes = Arc::<AtomicU64>::default();
+        let counters = (Arc::clone(&requests), Arc::clone(&sent_bytes));
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         if !manners.fast {
             runtime.worker_threads(1);
@@ -95,18 +95,19 @@ impl S3Server {
                 let Ok((socket, _)) = listener.accept().await else {
                     continue;
                 };
-                let (service, (counts, given)) = (service.clone(), counters.clone());
+                let (service, (counts, sent_bytes)) = (service.clone(), counters.clone());
                 let service = service_fn(move |request: hyper::Request<Incoming>| {
                     let method = request.method().clone();
                     let count = method.to_string();
                     *counts.lock().unwrap().entry(count).or_default() += 1;
-                    let (answer, given) = (Service::call(&service, request), Arc::clone(&given));
+                    let (answer, sent_bytes) =
+                        (Service::call(&service, request), Arc::clone(&sent_bytes));
                     async move {
                         let answer = answer.await?;
                         if method == Method::GET {
                             let length = answer.headers().get(CONTENT_LENGTH);
                             let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
-                            given.fetch_add(length.unwrap_or(0), Ordering::Relaxed);
+                            sent_bytes.fetch_add(length.unwrap_or(0), Ordering::Relaxed);
                         }
                         Ok::<_, s3s::HttpError>(answer)
                     }
@@ -122,7 +123,7 @@ impl S3Server {
             host: host.to_owned(),
             port,
             requests,
-            given,
+            sent_bytes,
             directory,
             runtime: Some(runtime),
         }
@@ -172,8 +173,8 @@ impl S3Server {
     }
 
     /// The number of bytes in the answers to GET requests so far.
-    pub fn given(&self) -> u64 {
-        self.given.load(Ordering::Relaxed)
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.load(Ordering::Relaxed)
     }
 
     /// The names of all objects under a prefix, in order.
@@ -239,22 +240,22 @@ mod tests {
     }
 
     #[test]
-    fn a_fast_server_counts_the_bytes_that_it_gives() {
+    fn a_fast_server_counts_the_bytes_it_sends() {
         let server = S3Server::fast("127.0.0.1");
         std::fs::write(server.file("object"), "0123456789").unwrap();
         let whole = get(&server, "object", "");
         assert!(whole.starts_with("HTTP/1.1 200"), "{whole}");
         assert!(whole.ends_with("\r\n\r\n0123456789"), "{whole}");
-        assert_eq!(server.given(), 10);
+        assert_eq!(server.sent_bytes(), 10);
         let part = get(&server, "object", "Range: bytes=2-4\r\n");
         assert!(part.starts_with("HTTP/1.1 206"), "{part}");
         assert!(part.contains("bytes 2-4/10"), "{part}");
         assert!(part.ends_with("\r\n\r\n234"), "{part}");
-        assert_eq!(server.given(), 13);
+        assert_eq!(server.sent_bytes(), 13);
     }
 
     #[test]
-    fn a_fast_server_reads_below_its_directory_only() {
+    fn a_fast_server_serves_only_files_in_its_directory() {
         let server = S3Server::fast("127.0.0.1");
         for name in ["none", "../../etc/passwd", "..%2F..%2Fetc%2Fpasswd"] {
             let answer = get(&server, name, "");

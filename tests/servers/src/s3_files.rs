@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_what_begins_with_its_prefix_page_by_page() {
+    fn a_list_has_the_objects_with_its_prefix_page_by_page() {
         let root = tempfile::tempdir().unwrap();
         let bucket = root.path().join("bucket");
         for name in ["a/one", "a/two/three", "a/other", "b/one"] {

@@ -13,12 +13,12 @@ use crate::{Signal, stopping};
 const SERVE: &str = "serve-s3";
 
 /// Serves if this program was started by [`S3Process::of_this_program`], and returns whether it was.
-pub fn serve_if_told() -> io::Result<bool> {
-    let told = std::env::args().nth(1).as_deref() == Some(SERVE);
-    if told {
+pub fn serve_if_requested() -> io::Result<bool> {
+    let is_requested = std::env::args().nth(1).as_deref() == Some(SERVE);
+    if is_requested {
         serve("127.0.0.1")?;
     }
-    Ok(told)
+    Ok(is_requested)
 }
 
 /// Serves until the standard input ends. Once it listens, it writes
@@ -27,8 +27,8 @@ pub fn serve_if_told() -> io::Result<bool> {
 pub fn serve(host: &str) -> io::Result<()> {
     let server = S3Server::start_at(host);
     // In one write: a reader that wants only the first line may close the pipe before a second write.
-    let said = format!("{}\n{}\n", server.uri(), server.directory().display());
-    io::stdout().write_all(said.as_bytes())?;
+    let announcement = format!("{}\n{}\n", server.uri(), server.directory().display());
+    io::stdout().write_all(announcement.as_bytes())?;
     // The parent holds the other end, so this process does not outlive it.
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     Ok(())
@@ -58,7 +58,7 @@ impl S3Process {
     }
 
     /// Starts a server reachable from this machine only, by running the current program, which must begin with
-    /// [`serve_if_told`].
+    /// [`serve_if_requested`].
     #[track_caller]
     pub fn of_this_program() -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
@@ -71,8 +71,8 @@ impl S3Process {
     fn of(mut program: Command) -> Self {
         program.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command::spawn(program).unwrap();
-        let said = Lines::of(child.stdout.take().unwrap());
-        let line = || said.next().expect("the S3 server ended at once");
+        let lines = Lines::of(child.stdout.take().unwrap());
+        let line = || lines.next().expect("the S3 server ended at once");
         Self {
             uri: line(),
             directory: line().into(),

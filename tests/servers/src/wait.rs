@@ -16,12 +16,12 @@ const LONGEST: Duration = Duration::from_millis(50);
 /// Polls until `probe` returns something, and fails the test with `what` once `limit` has passed.
 #[track_caller]
 pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Option<T>) -> T {
-    until_told(limit, probe, || what.to_owned())
+    until_or_explain(limit, probe, || what.to_owned())
 }
 
 /// Like [`until`], with a message that is built only if the wait fails.
 #[track_caller]
-pub fn until_told<T>(
+pub fn until_or_explain<T>(
     limit: Duration,
     probe: impl FnMut() -> Option<T>,
     what: impl Fn() -> String,

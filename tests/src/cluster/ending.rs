@@ -17,7 +17,7 @@ impl Cluster {
         }
         for member in self.invokers.iter_mut().chain(&mut self.controllers) {
             if let Some(node) = member.node.take() {
-                node::assert_good_end(&member.name, node.terminate());
+                node::assert_clean_exit(&member.name, node.terminate());
             }
         }
         let left = self.pack_processes();
@@ -44,8 +44,8 @@ impl Cluster {
         let _ = fs::create_dir_all(&kept);
         for member in self.controllers.iter().chain(&self.invokers) {
             let log = member.data.join("logs/burst.log");
-            eprintln!("{}", Node::last_words(&member.log));
-            eprintln!("{}", Node::last_words(&log));
+            eprintln!("{}", Node::last_lines(&member.log));
+            eprintln!("{}", Node::last_lines(&log));
             let _ = fs::copy(&member.log, kept.join(format!("{}.out", member.name)));
             let _ = fs::copy(&log, kept.join(format!("{}.log", member.name)));
         }

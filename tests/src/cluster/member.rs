@@ -86,7 +86,7 @@ impl Member {
             panic!(
                 "{} ended with {status}: {}",
                 self.name,
-                Node::last_words(&self.log)
+                Node::last_lines(&self.log)
             );
         }
     }
@@ -99,7 +99,7 @@ impl Member {
                 self.ready = ready;
                 false
             }
-            Err(ended) if ended.said.contains("went on without this one") => {
+            Err(ended) if ended.output.contains("went on without this one") => {
                 self.node = None;
                 true
             }

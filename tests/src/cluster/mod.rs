@@ -18,7 +18,7 @@ use crate::S3Process;
 use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::clock::Clock;
-use crate::network::{Cable, Rift};
+use crate::network::{Cable, Partition};
 use crate::{Api, built, node, patience, port, wait};
 use crate::{Postgres, postgres};
 
@@ -34,7 +34,7 @@ pub struct Cluster {
     seeds: Vec<String>,
     postgres: Option<Postgres>,
     cables: BTreeMap<usize, Cable>,
-    rift: Option<Rift>,
+    partition: Option<Partition>,
     redis: Option<Redis>,
     s3: Option<S3Process>,
 }
@@ -136,7 +136,7 @@ impl Cluster {
             seeds,
             postgres,
             cables,
-            rift: None,
+            partition: None,
             redis,
             s3,
             scratch,
@@ -150,13 +150,13 @@ impl Cluster {
                 member.clock = Some(clock);
             }
         }
-        if cluster.setup.rift {
+        if cluster.setup.partition {
             let port = |seed: &String| seed.rsplit_once(':').unwrap().1.parse().unwrap();
-            let rift = Rift::between(cluster.seeds.iter().map(port));
+            let partition = Partition::between(cluster.seeds.iter().map(port));
             for (side, member) in cluster.controllers.iter_mut().enumerate() {
-                member.account = member.account.clone().in_group(rift.group(side));
+                member.account = member.account.clone().in_group(partition.group(side));
             }
-            cluster.rift = Some(rift);
+            cluster.partition = Some(partition);
         }
         cluster.start_all();
         cluster

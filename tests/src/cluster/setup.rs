@@ -18,7 +18,7 @@ pub struct Setup {
     pub(super) slots: u32,
     pub(super) remote: Vec<usize>,
     pub(super) clocks: bool,
-    pub(super) rift: bool,
+    pub(super) partition: bool,
     pub(super) redis: bool,
     /// Whether its database flushes committed data to the disk.
     pub(super) flushes: bool,
@@ -60,7 +60,7 @@ impl Setup {
             slots: 4,
             remote: Vec::new(),
             clocks: false,
-            rift: false,
+            partition: false,
             redis: false,
             flushes: true,
             flags: Vec::new(),
@@ -113,9 +113,9 @@ impl Setup {
         self
     }
 
-    /// Allows a rift between the controllers.
-    pub fn rift(mut self) -> Self {
-        self.rift = true;
+    /// Allows a partition between the controllers.
+    pub fn partition(mut self) -> Self {
+        self.partition = true;
         self
     }
 

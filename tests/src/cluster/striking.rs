@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 
 use super::Cluster;
-use crate::network::Rift;
+use crate::network::Partition;
 use crate::{Postgres, Redis, S3Process};
 use crate::{node, wait};
 
@@ -27,7 +27,7 @@ impl Cluster {
     pub fn stop_invoker(&mut self, index: usize) {
         let invoker = &mut self.invokers[index];
         let status = invoker.take().terminate();
-        node::assert_good_end(&invoker.name, status);
+        node::assert_clean_exit(&invoker.name, status);
     }
 
     /// Starts an invoker again on its old data.
@@ -48,7 +48,7 @@ impl Cluster {
     pub fn stop_controller(&mut self, index: usize) {
         let controller = &mut self.controllers[index];
         let status = controller.take().terminate();
-        node::assert_good_end(&controller.name, status);
+        node::assert_clean_exit(&controller.name, status);
     }
 
     /// Starts controllers again on their old data, together.
@@ -110,9 +110,9 @@ impl Cluster {
         self.controllers[index].node = None;
     }
 
-    /// The rift between the controllers, in a cluster with [`rift`](crate::cluster::Setup::rift).
-    pub fn rift(&self) -> &Rift {
-        self.rift.as_ref().unwrap()
+    /// The partition between the controllers, in a cluster with [`partition`](crate::cluster::Setup::partition).
+    pub fn partition(&self) -> &Partition {
+        self.partition.as_ref().unwrap()
     }
 
     /// Whether a controller that was started has ended by itself.

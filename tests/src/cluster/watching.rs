@@ -15,7 +15,7 @@ use crate::{docker, node};
 impl Cluster {
     /// Everything that a controller has logged, across all its restarts.
     pub fn controller_log(&self, index: usize) -> String {
-        node::said(&self.controllers[index].data.join("logs/burst.log"))
+        node::read_log(&self.controllers[index].data.join("logs/burst.log"))
     }
 
     /// What flares have left on the backends: keys of its Redis server.

@@ -10,7 +10,7 @@ use burst_client::{FlareState, FlareSummary, ListActivationsQuery, ListFlaresQue
 use serde_json::Value;
 
 use super::{Accepted, Callee, Sent};
-use crate::api::told;
+use crate::api::read_answer;
 use crate::{Api, wait};
 
 /// Longer than anything an invocation waits for: slots, its timeout, the timeout of a lost invoker, its record's lease.
@@ -34,17 +34,17 @@ impl Ledger {
         let open: BTreeSet<&str> = sent.accepted.iter().map(|it| it.id.as_str()).collect();
         assert_eq!(open.len(), sent.accepted.len(), "an id was given twice");
         let open = RefCell::new(open);
-        wait::until_told(
+        wait::until_or_explain(
             LIMIT,
             || {
                 open.borrow_mut().retain(|id| api.activation(id).is_none());
-                (open.borrow().is_empty() && going_on(api).is_empty()).then_some(())
+                (open.borrow().is_empty() && unfinished(api).is_empty()).then_some(())
             },
             || {
-                let (open, going_on) = (open.borrow(), going_on(api));
+                let (open, unfinished) = (open.borrow(), unfinished(api));
                 let ways = sent.accepted.iter();
                 let ways: Vec<_> = ways.filter(|it| open.contains(it.id.as_str())).collect();
-                format!("without a record: {ways:?}; going on: {going_on:#?}")
+                format!("without a record: {ways:?}; going on: {unfinished:#?}")
             },
         );
         // Calls that got no answer may still be running.
@@ -76,15 +76,15 @@ impl Ledger {
     /// records than calls; that a number succeeds at most once; that the records which a sequence or a trigger names
     /// exist; and that no action has run twice for one call.
     #[track_caller]
-    pub fn holds(&self, sent: &Sent) {
+    pub fn check(&self, sent: &Sent) {
         assert!(sent.wrong.is_empty(), "{:#?}", sent.wrong);
         for call in &sent.accepted {
             let record = self.record(call);
             assert_eq!(record["name"], call.callee.name(), "{record:#}");
-            if let Some(told) = &call.told {
+            if let Some(response) = &call.response {
                 assert_eq!(
-                    &record["response"], told,
-                    "{call:?} was told something else"
+                    &record["response"], response,
+                    "{call:?} got another response"
                 );
             }
             let succeeded = record["response"]["status"] == "success";
@@ -225,7 +225,7 @@ fn noted(runs: &Path) -> BTreeMap<(String, u64), usize> {
 
 /// Flares that wait or run, at most one of each state.
 #[track_caller]
-fn going_on(api: &Api) -> Vec<FlareSummary> {
+fn unfinished(api: &Api) -> Vec<FlareSummary> {
     let states = [
         FlareState::Queued,
         FlareState::Starting,
@@ -237,7 +237,7 @@ fn going_on(api: &Api) -> Vec<FlareSummary> {
             limit: Some(1),
             ..ListFlaresQuery::default()
         };
-        told(api.client().list_flares(&query))
+        read_answer(api.client().list_flares(&query))
     };
     states.into_iter().flat_map(listed).collect()
 }

@@ -27,7 +27,7 @@ pub struct Accepted {
     /// The thing that was called.
     pub callee: Callee,
     /// The outcome in the answer to the call, if it waited for that: the record's `response`.
-    pub told: Option<Value>,
+    pub response: Option<Value>,
 }
 
 /// The outcome of the calls.
@@ -204,19 +204,19 @@ impl Client {
                 self.shared.refused.fetch_add(1, Ordering::Relaxed);
             }
             (_, id) => {
-                let said =
+                let problem =
                     format!("{callee:?} {n}: {status} {id:?}, Retry-After {retry:?}: {text}");
-                self.sent.wrong.push(said);
+                self.sent.wrong.push(problem);
             }
         }
     }
 
-    fn accepted(&mut self, n: u64, callee: Callee, id: String, told: Option<Value>) {
+    fn accepted(&mut self, n: u64, callee: Callee, id: String, response: Option<Value>) {
         self.sent.accepted.push(Accepted {
             id,
             n,
             callee,
-            told,
+            response,
         });
         self.shared.accepted.fetch_add(1, Ordering::Relaxed);
     }

@@ -131,7 +131,7 @@ impl Work {
                 flare: seen.kind,
                 end: match &seen.flare {
                     Ok(flare) => flare.state.to_string(),
-                    Err(told) => told.clone(),
+                    Err(error) => error.clone(),
                 },
                 kind: error.map(|error| error.kind.to_string()),
                 message: error.map(|error| error.message.clone()),
@@ -171,7 +171,7 @@ impl Work {
             let flare = started.and_then(|id| {
                 let flare = client.ended(&id, LIMIT)?;
                 match flare.state == "succeeded" {
-                    true => client.is_as_wanted(&order, &flare).map(|()| flare),
+                    true => client.check_outcome(&order, &flare).map(|()| flare),
                     false => Ok(flare),
                 }
             });

@@ -31,7 +31,7 @@ enum End {
 /// The running clients.
 pub(crate) struct Clients {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<Told>>,
+    threads: Vec<JoinHandle<Report>>,
 }
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct Shared {
 
 /// What the clients have observed.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct Report {
     flares: Vec<(Order, End)>,
     wrong: Vec<String>,
     repeats: usize,
@@ -62,11 +62,11 @@ impl Clients {
                 runs: runs.clone(),
                 random: SmallRng::seed_from_u64(seed * 1000 + number),
                 patient: Patient::new(apis.to_vec(), number as usize),
-                told: Told::default(),
+                report: Report::default(),
             };
             thread::spawn(move || {
                 client.work();
-                client.told
+                client.report
             })
         };
         Self {
@@ -81,11 +81,11 @@ impl Clients {
     }
 
     /// Stops after each client has waited for the end of its flare.
-    pub(crate) fn stop(mut self) -> Told {
+    pub(crate) fn stop(mut self) -> Report {
         self.shared.stop.store(true, Ordering::Relaxed);
         let threads = self.threads.drain(..);
         let all = threads.map(|client| client.join().expect("clients do not panic"));
-        all.reduce(Told::and).unwrap_or_default()
+        all.reduce(Report::and).unwrap_or_default()
     }
 }
 
@@ -95,7 +95,7 @@ impl Drop for Clients {
     }
 }
 
-impl Told {
+impl Report {
     fn and(mut self, other: Self) -> Self {
         self.flares.extend(other.flares);
         self.wrong.extend(other.wrong);
@@ -107,7 +107,7 @@ impl Told {
 
     /// Checks that nothing went wrong and that each worker ran once, or at most once if its flare was cancelled.
     #[track_caller]
-    pub(crate) fn holds(&self, runs: &Runs) {
+    pub(crate) fn check(&self, runs: &Runs) {
         assert!(self.wrong.is_empty(), "{}", self.wrong.join("\n"));
         let mut runs = runs.read();
         for (order, end) in &self.flares {
@@ -121,7 +121,7 @@ impl Told {
     }
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for Report {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut ends = BTreeMap::<End, usize>::new();
         for (_, end) in &self.flares {
@@ -143,7 +143,7 @@ struct Client {
     runs: Runs,
     random: SmallRng,
     patient: Patient,
-    told: Told,
+    report: Report,
 }
 
 impl Client {
@@ -152,16 +152,16 @@ impl Client {
             let (order, end) = self.order();
             let began = Instant::now();
             if let Err(wrong) = self.flare(&order, end) {
-                self.told.wrong.push(wrong);
+                self.report.wrong.push(wrong);
                 self.shared.failed.store(true, Ordering::Relaxed);
                 self.shared.stop.store(true, Ordering::Relaxed);
             }
             let took = began.elapsed();
-            self.told.longest_flare = self.told.longest_flare.max(took);
-            self.told.flares.push((order, end));
+            self.report.longest_flare = self.report.longest_flare.max(took);
+            self.report.flares.push((order, end));
         }
-        self.told.repeats = self.patient.repeats;
-        self.told.longest_answer = self.patient.longest;
+        self.report.repeats = self.patient.repeats;
+        self.report.longest_answer = self.patient.longest;
     }
 
     /// Chooses a flare. Most succeed, within moments or within seconds, in one pack or several; some put out more than
@@ -203,7 +203,7 @@ impl Client {
             return Err(format!("nobody asked for so many attempts: {flare:#?}"));
         }
         if end != End::Cancelled {
-            return self.patient.is_as_wanted(order, &flare);
+            return self.patient.check_outcome(order, &flare);
         }
         match flare.state == "cancelled" {
             true => Ok(()),

@@ -9,7 +9,7 @@ use burst_tests::invariants::Accepted;
 use burst_tests::{Cluster, failing, wait};
 use serde_json::{Value, json};
 
-use super::{begins_again, two};
+use super::{await_next_scheduler, two};
 
 const SIZE: u32 = 10;
 
@@ -57,20 +57,24 @@ fn counted(cluster: &Cluster, id: &str) -> (u32, BTreeSet<String>) {
     let flare = cluster.api().ended(id);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     let outcome = cluster.api().result(id);
-    let said: Vec<String> = outcome
+    let outputs: Vec<String> = outcome
         .outputs
         .iter()
         .map(|output| output.read().unwrap().unwrap())
         .collect();
     let (calls, processes): (BTreeSet<&str>, BTreeSet<&str>) =
-        said.iter().map(|it| it.split_once(' ').unwrap()).unzip();
-    assert_eq!(calls.len(), 1, "all workers know the same number: {said:?}");
+        outputs.iter().map(|it| it.split_once(' ').unwrap()).unzip();
+    assert_eq!(
+        calls.len(),
+        1,
+        "all workers know the same number: {outputs:?}"
+    );
     let call = calls.first().unwrap().parse().unwrap();
     (call, processes.into_iter().map(str::to_owned).collect())
 }
 
 #[test]
-fn a_group_goes_on_with_what_runs_and_what_waits() {
+fn a_group_keeps_running_and_queued_flares_across_a_handover() {
     let mut cluster = Cluster::start(two());
     cluster.deploy(failing::NAME);
     let group = Opened::on(&cluster);
@@ -88,7 +92,7 @@ fn a_group_goes_on_with_what_runs_and_what_waits() {
     let waiting = group.flare(&cluster, &failing::count());
     let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
     cluster.kill_controller(scheduler);
-    begins_again(&cluster, epoch);
+    await_next_scheduler(&cluster, epoch);
     cluster.all_up_again();
     assert_eq!(cluster.api().status(&running).state, "running");
     assert_eq!(cluster.api().status(&waiting).state, "queued");
@@ -102,11 +106,11 @@ fn a_group_goes_on_with_what_runs_and_what_waits() {
     cluster.start_controllers(&[scheduler]);
     let (epoch, scheduler) = (cluster.epoch(), cluster.scheduler());
     cluster.stop_controller(scheduler);
-    begins_again(&cluster, epoch);
+    await_next_scheduler(&cluster, epoch);
     cluster.all_up_again();
     let last = group.flare(&cluster, &failing::count());
     assert_eq!(counted(&cluster, &last), (3, processes));
     cluster.api().client().close_group(&group.id).unwrap();
     group.becomes(&cluster, "closed");
-    Accepted::default().hold(&cluster);
+    Accepted::default().check(&cluster);
 }

@@ -26,7 +26,7 @@ def main(args):
 ";
 
 #[test]
-fn steps_of_sequences_actions_of_rules_and_calls_are_begun_while_nobody_schedules() {
+fn sequences_rules_and_calls_are_started_while_no_scheduler_runs() {
     // The platform retries for twice this time, and a busy machine needs a while to have another scheduler.
     let mut cluster = Cluster::start(two().set("burst.scheduler.ask-timeout", "40s"));
     let runs = create(&cluster);
@@ -51,7 +51,7 @@ fn steps_of_sequences_actions_of_rules_and_calls_are_begun_while_nobody_schedule
 }
 
 #[test]
-fn a_sequence_ends_before_its_controller_does() {
+fn a_stopping_controller_waits_for_its_sequences() {
     let mut cluster = Cluster::start(two().set("burst.drain-timeout", "10m"));
     let runs = create(&cluster);
     let over = cluster.scratch().join("over");
@@ -68,8 +68,8 @@ fn a_sequence_ends_before_its_controller_does() {
     let asked = cluster.api_of(leaving);
     wait::until("it is not ready any more", LIMIT, || {
         let request = asked.client().http().get(format!("{}/ready", asked.base()));
-        let said = asked.send(request).json["process"].clone();
-        (said != "ok").then(|| assert_eq!(said, "it is about to stop"))
+        let state = asked.send(request).json["process"].clone();
+        (state != "ok").then(|| assert_eq!(state, "it is about to stop"))
     });
     // It still serves requests: it would have ended if nothing were running.
     let query = GetActionQuery::default();
@@ -78,8 +78,8 @@ fn a_sequence_ends_before_its_controller_does() {
     // It has already been signalled; this waits for its end.
     cluster.stop_controller(leaving);
     let api = cluster.api_of(1 - leaving);
-    let told = read_json(api.client().get_activation(&sequence));
-    assert_eq!(told["response"]["result"], json!({"n": 2}), "{told:#}");
+    let record = read_json(api.client().get_activation(&sequence));
+    assert_eq!(record["response"]["result"], json!({"n": 2}), "{record:#}");
     assert_eq!(ran_times(&runs), 2);
 }
 

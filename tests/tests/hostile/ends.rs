@@ -2,77 +2,81 @@
 
 use serde_json::json;
 
-use super::frames::{DIED, say, started, succeeded};
-use super::script::{Ends, Script, honest, script, within};
+use super::frames::{CRASH, say, started, succeeded};
+use super::script::{Expected, Script, begin_and_end, in_flare, script};
 
 /// Programs that do not end, or end in an unusual way.
 pub fn unending() -> Vec<Script> {
     let hang = json!({"do": "hang"});
     let done = say(&succeeded(0, &json!("done")));
     vec![
-        script("never ready", Ends::Late, json!([hang])).timeout(700),
+        script("never ready", Expected::Timeout, json!([hang])).timeout(700),
         script(
             "never ready, and at work",
-            Ends::Late,
+            Expected::Timeout,
             json!([{"do": "loop"}]),
         )
         .timeout(700),
-        script("one pack of two is never ready", Ends::Late, json!([hang]))
-            .and(honest(json!([])))
-            .timeout(700),
+        script(
+            "one pack of two is never ready",
+            Expected::Timeout,
+            json!([hang]),
+        )
+        .and(begin_and_end(json!([])))
+        .timeout(700),
         script(
             "one pack of two ends before it is ready",
-            Ends::Badly(&["exit", "internal", "error", "start-failed"]),
+            Expected::Failure(&["exit", "internal", "error", "start-failed"]),
             json!([{"do": "exit"}]),
         )
-        .and(honest(json!([]))),
-        within("never ending", Ends::Late, json!([hang])).timeout(700),
-        within(
+        .and(begin_and_end(json!([]))),
+        in_flare("never ending", Expected::Timeout, json!([hang])).timeout(700),
+        in_flare(
             "never ending, and deaf",
-            Ends::Late,
+            Expected::Timeout,
             json!([{"do": "deaf"}, {"do": "loop"}]),
         )
         .timeout(700),
         script(
             "an answer and no end",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "begin"}, done, hang]),
         )
         .timeout(700),
         script(
             "an answer and then exit",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "begin"}, done, {"do": "exit"}]),
         ),
-        within(
+        in_flare(
             "exit and leave a child with all that was open",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([{"do": "daemon"}, {"do": "exit"}]),
         ),
-        within(
+        in_flare(
             "exit and let a child speak",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([{"do": "fork"}, {"do": "exit", "code": 3}]),
         ),
-        within(
+        in_flare(
             "the control socket is closed",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([{"do": "close", "descriptors": [3]}, hang]),
         ),
-        within(
+        in_flare(
             "the standard streams are closed",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "close", "descriptors": [0, 1, 2]}]),
         ),
-        within(
+        in_flare(
             "another program in its place",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "exec"}]),
         )
         .timeout(700),
-        within(
+        in_flare(
             "stopped by itself",
-            Ends::Late,
+            Expected::Timeout,
             json!([{"do": "kill", "who": "self", "signal": 19}]),
         )
         .timeout(700),
@@ -81,53 +85,57 @@ pub fn unending() -> Vec<Script> {
 
 /// What a program does before it is up, or instead of coming up.
 pub fn before() -> Vec<Script> {
-    let stillborn = Ends::Badly(&["start-failed"]);
-    let before = |name, ends, deeds| within(name, ends, json!([])).before(deeds);
+    let start_failed = Expected::Failure(&["start-failed"]);
+    let before = |name, expected, steps| in_flare(name, expected, json!([])).before(steps);
     vec![
         before(
             "no hello, but a party",
-            stillborn,
+            start_failed,
             json!([say(&json!({"event": "party"}))]),
         ),
         before(
             "no hello, but a frame of four gigabytes",
-            stillborn,
+            start_failed,
             json!([{"do": "send", "length": u32::MAX}]),
         ),
         before(
             "two hellos",
-            Ends::Well,
+            Expected::Success,
             json!([say(&json!({"event": "hello", "sdk": "x"}))]),
         ),
-        before("no hello, but the end", stillborn, json!([{"do": "exit"}])),
+        before(
+            "no hello, but the end",
+            start_failed,
+            json!([{"do": "exit"}]),
+        ),
         before(
             "no hello, but a child that lives on",
-            stillborn,
+            start_failed,
             json!([{"do": "daemon"}, {"do": "fork"}, {"do": "exit"}]),
         ),
         before(
             "no hello, but a closed socket and silence",
-            stillborn,
+            start_failed,
             json!([{"do": "close", "descriptors": [3]}, {"do": "exit"}]),
         ),
         before(
             "a daemon before the hello",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "daemon", "lives": "spin"}]),
         ),
         before(
             "a flood before the hello",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "print", "text": "x\n", "times": 2_000_000}]),
         ),
         before(
             "a gigabyte before the hello",
-            stillborn,
+            start_failed,
             json!([{"do": "touch", "mebibytes": 1024}]),
         ),
         before(
             "an output before the hello",
-            stillborn,
+            start_failed,
             json!([say(&started()), say(&succeeded(0, &json!("early")))]),
         ),
     ]

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Ends, Script, refused, within};
+use super::script::{Expected, Script, in_flare, refused};
 
 /// A script that leaves something for the next flare to find.
-fn leaves(name: &'static str, deed: &Value) -> Script {
-    within(name, Ends::Well, json!([deed])).in_containers()
+fn leaves(name: &'static str, step: &Value) -> Script {
+    in_flare(name, Expected::Success, json!([step])).in_containers()
 }
 
 pub fn scripts() -> Vec<Script> {
@@ -41,26 +41,27 @@ pub fn scripts() -> Vec<Script> {
             "a link from the package",
             &json!({"do": "link", "to": "/etc/passwd", "in": "package"}),
         )
-        .noted("link", refused),
+        .expect_result("link", refused),
         leaves("a file in the package", &json!({"do": "mark-package"}))
-            .noted("mark-package", refused),
-        leaves("the program itself", &json!({"do": "mark-memory"})).noted("mark-memory", refused),
+            .expect_result("mark-package", refused),
+        leaves("the program itself", &json!({"do": "mark-memory"}))
+            .expect_result("mark-memory", refused),
         leaves(
             "the kernel's settings",
             &json!({"do": "write", "path": "/proc/sys/vm/overcommit_memory", "text": "1"}),
         )
-        .noted("write", refused),
-        within(
+        .expect_result("write", refused),
+        in_flare(
             "the runtime's place among those to be killed",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "write", "path": "/proc/1/oom_score_adj", "text": "1000"}]),
         )
-        .noted("write", refused),
-        within(
+        .expect_result("write", refused),
+        in_flare(
             "the runtime's memory and environment",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "read", "path": "/proc/1/environ"}]),
         )
-        .noted("read", refused),
+        .expect_result("read", refused),
     ]
 }

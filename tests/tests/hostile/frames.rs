@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Ends, Script, script, within};
+use super::script::{Expected, Script, in_flare, script};
 
 /// The kinds of failure that the platform reports for a program that it cannot understand.
-pub const BROKE: &[&str] = &["internal", "error", "exit"];
+pub const PROTOCOL_ERROR: &[&str] = &["internal", "error", "exit"];
 /// The kinds of failure that a program can report about itself.
-pub const OWN: &[&str] = &["error", "panic", "internal", "start-failed"];
+pub const REPORTED: &[&str] = &["error", "panic", "internal", "start-failed"];
 /// The kinds of failure of a process that ends without a report.
-pub const DIED: &[&str] = &["exit", "signal", "abort", "internal", "error"];
+pub const CRASH: &[&str] = &["exit", "signal", "abort", "internal", "error"];
 
 /// Events, as programs send them.
 pub fn started() -> Value {
@@ -29,166 +29,174 @@ pub fn say(frame: &Value) -> Value {
 }
 
 /// A script that begins, sends this frame, and then nothing more.
-fn only(name: &'static str, ends: Ends, frame: &Value) -> Script {
+fn only(name: &'static str, expected: Expected, frame: &Value) -> Script {
     let steps = json!([{"do": "begin"}, say(frame), {"do": "hang"}]);
-    let script = script(name, ends, steps);
-    match ends {
-        Ends::Late => script.timeout(2_000),
+    let script = script(name, expected, steps);
+    match expected {
+        Expected::Timeout => script.timeout(2_000),
         _ => script,
     }
 }
 
 /// Invalid frames.
 pub fn scripts() -> Vec<Script> {
-    let broke = Ends::Badly(BROKE);
+    let protocol_error = Expected::Failure(PROTOCOL_ERROR);
     let hang = json!({"do": "hang"});
     let text = json!("text");
     vec![
-        within(
+        in_flare(
             "a frame of four gigabytes",
-            broke,
+            protocol_error,
             json!([{"do": "send", "length": u32::MAX}, hang]),
         ),
-        within(
+        in_flare(
             "a frame one byte too long",
-            broke,
+            protocol_error,
             json!([{"do": "send", "length": (16 << 20) + (64 << 10) + 1}, hang]),
         ),
-        within(
+        in_flare(
             "a frame of nothing",
-            broke,
+            protocol_error,
             json!([{"do": "send", "length": 0}, hang]),
         ),
-        within(
+        in_flare(
             "half a frame and silence",
-            Ends::Late,
+            Expected::Timeout,
             json!([{"do": "send", "length": 100, "sent": 50}, hang]),
         )
         .timeout(700),
-        within(
+        in_flare(
             "half a frame and the end",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([{"do": "send", "length": 100, "sent": 50}, {"do": "exit"}]),
         ),
-        within(
+        in_flare(
             "half a frame of fifteen megabytes",
-            Ends::Late,
+            Expected::Timeout,
             json!([{"do": "send", "length": 16 << 20, "sent": 15 << 20}, hang]),
         )
         .timeout(700),
-        only("no JSON", broke, &json!("{\"event\":")),
+        only("no JSON", protocol_error, &json!("{\"event\":")),
         only(
             "bytes that are no text",
-            broke,
+            protocol_error,
             &json!("{\"event\":\"\u{ff}\u{fe}\"}"),
         ),
-        only("an unknown event", broke, &json!({"event": "party"})),
-        only("a list in place of an event", broke, &json!("[1,2,3]")),
+        only(
+            "an unknown event",
+            protocol_error,
+            &json!({"event": "party"}),
+        ),
+        only(
+            "a list in place of an event",
+            protocol_error,
+            &json!("[1,2,3]"),
+        ),
         only(
             "a field twice",
-            broke,
+            protocol_error,
             &json!("{\"event\":\"ready\",\"event\":\"pack-ended\",\"at\":1}"),
         ),
         only(
             "a number that is none",
-            broke,
+            protocol_error,
             &json!(
                 "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":NaN,\"at\":1}"
             ),
         ),
         only(
             "a worker of less than nothing",
-            broke,
+            protocol_error,
             &json!({"event": "worker-started", "worker": -1}),
         ),
-        within(
+        in_flare(
             "an event of a hundred thousand levels",
-            broke,
+            protocol_error,
             json!([
                 {"do": "nested", "levels": 100_000,
                  "frame": "{\"event\":\"phase\",\"run\":RUN,\"worker\":0,\"name\":$,\"at\":1}"},
                 hang
             ]),
         ),
-        within(
+        in_flare(
             "an output of a hundred thousand levels",
-            Ends::Badly(OWN),
+            Expected::Failure(REPORTED),
             json!([{
                 "do": "nested", "levels": 100_000,
                 "frame": "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":$,\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "an output of fifteen megabytes",
-            Ends::Well,
+            Expected::Success,
             json!([{
                 "do": "long", "bytes": 15_000_000,
                 "frame": "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":\"$\",\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "an output of more than may be",
-            Ends::Badly(OWN),
+            Expected::Failure(REPORTED),
             json!([{
                 "do": "long", "bytes": (16 << 20) + 1000,
                 "frame": "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":\"$\",\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "an output of a million digits",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{
                 "do": "long", "bytes": 1_000_000, "letter": "7",
                 "frame": "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":$,\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "an output of five million lists",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{
                 "do": "long", "bytes": 15_000_000, "letter": "[],",
                 "frame": "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":[$0],\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "an output with half a letter",
-            Ends::Somehow,
+            Expected::Anything,
             json!([say(&json!(
                 "{\"event\":\"worker-succeeded\",\"run\":RUN,\"worker\":0,\"output\":\"\\ud800\",\"at\":1}"
             ))]),
         ),
-        within(
+        in_flare(
             "a phase of fifteen megabytes",
-            Ends::Well,
+            Expected::Success,
             json!([{
                 "do": "long", "bytes": 15_000_000,
                 "frame": "{\"event\":\"phase\",\"run\":RUN,\"worker\":0,\"name\":\"$\",\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "a line of fifteen megabytes",
-            Ends::Well,
+            Expected::Success,
             json!([{
                 "do": "long", "bytes": 15_000_000,
                 "frame": "{\"event\":\"log\",\"run\":RUN,\"worker\":0,\"stream\":\"stdout\",\"text\":\"$\",\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "fifteen megabytes of empty lines in one event",
-            Ends::Well,
+            Expected::Success,
             json!([{
                 "do": "long", "bytes": 15_000_000, "letter": "\\n",
                 "frame": "{\"event\":\"log\",\"run\":RUN,\"worker\":null,\"stream\":\"stderr\",\"text\":\"$\",\"at\":1}"
             }]),
         ),
-        within(
+        in_flare(
             "an event byte by byte",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "trickle", "frame": started(), "millis": 2}]),
         ),
-        within(
+        in_flare(
             "a failure that says fifteen megabytes",
-            Ends::Badly(OWN),
+            Expected::Failure(REPORTED),
             json!([{
                 "do": "long", "bytes": 15_000_000,
                 "frame": "{\"event\":\"worker-failed\",\"run\":RUN,\"worker\":0,\"at\":1,\"error\":{\"kind\":\"error\",\"message\":\"$\"}}"
@@ -196,7 +204,7 @@ pub fn scripts() -> Vec<Script> {
         ),
         only(
             "a hello in place of an end",
-            Ends::Late,
+            Expected::Timeout,
             &json!({"event": "hello", "sdk": text}),
         ),
     ]

@@ -3,15 +3,15 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Ends, Script, within};
+use super::script::{Expected, Script, in_flare};
 
 /// A script that takes as much of a resource as it can, and keeps it while the others must go on and after its own
 /// flare.
-fn takes(name: &'static str, deed: &Value) -> Script {
-    within(
+fn takes(name: &'static str, step: &Value) -> Script {
+    in_flare(
         name,
-        Ends::Somehow,
-        json!([deed, {"do": "sleep", "millis": 300}]),
+        Expected::Anything,
+        json!([step, {"do": "sleep", "millis": 300}]),
     )
     .timeout(20_000)
     .in_containers()
@@ -23,24 +23,24 @@ fn take(name: &'static str, what: &str) -> Script {
 
 pub fn scripts() -> Vec<Script> {
     vec![
-        take("descriptors", "descriptors").spoiled(),
-        take("pipes", "pipes").spoiled(),
+        take("descriptors", "descriptors").discard_packs(),
+        take("pipes", "pipes").discard_packs(),
         take("instances of inotify", "inotify-instances"),
-        take("instances of epoll", "epoll-instances").spoiled(),
+        take("instances of epoll", "epoll-instances").discard_packs(),
         take("timers", "timers"),
-        take("timers that are descriptors", "timer-descriptors").spoiled(),
+        take("timers that are descriptors", "timer-descriptors").discard_packs(),
         take("semaphores", "semaphores"),
         take("message queues", "message-queues"),
         take("message queues of POSIX", "posix-queues"),
         take("keys", "keys"),
-        take("sockets", "sockets").spoiled(),
-        take("files without a name", "memory-files").spoiled(),
+        take("sockets", "sockets").discard_packs(),
+        take("files without a name", "memory-files").discard_packs(),
         takes(
             "watches by epoll",
             &json!({"do": "watches", "by": "epoll", "count": 20_000_000, "millis": 14_000}),
         )
-        .spoiled()
-        .counted(),
+        .discard_packs()
+        .accounted(),
         takes(
             "watches by inotify",
             &json!({"do": "watches", "by": "inotify"}),
@@ -50,6 +50,6 @@ pub fn scripts() -> Vec<Script> {
             "descriptors in flight",
             &json!({"do": "descriptors-in-flight"}),
         )
-        .spoiled(),
+        .discard_packs(),
     ]
 }

@@ -2,90 +2,95 @@
 
 use serde_json::json;
 
-use super::script::{Ends, Script, within};
+use super::script::{Expected, Script, in_flare};
 
-const TOO_MUCH: &[&str] = &["out-of-memory"];
+const OUT_OF_MEMORY: &[&str] = &["out-of-memory"];
 
 pub fn scripts() -> Vec<Script> {
     vec![
-        within(
+        in_flare(
             "a gigabyte at once",
-            Ends::Badly(TOO_MUCH),
+            Expected::Failure(OUT_OF_MEMORY),
             json!([{"do": "touch", "mebibytes": 1024}]),
         ),
-        within(
+        in_flare(
             "a gigabyte slowly",
-            Ends::Badly(TOO_MUCH),
+            Expected::Failure(OUT_OF_MEMORY),
             json!([{"do": "touch", "mebibytes": 1024, "each": 8, "millis": 5}]),
         ),
-        within(
+        in_flare(
             "all that it may have, and kept",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "touch", "mebibytes": 100}]),
         ),
-        within(
+        in_flare(
             "a gigabyte in shared memory",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "fill", "in": "shared memory"}]),
         )
         .in_containers(),
-        within("a gigabyte in /tmp", Ends::Somehow, json!([{"do": "fill"}])).in_containers(),
-        within(
+        in_flare(
+            "a gigabyte in /tmp",
+            Expected::Anything,
+            json!([{"do": "fill"}]),
+        )
+        .in_containers(),
+        in_flare(
             "the cache of pages",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "fill", "mebibytes": 48, "read": true, "gone": true}]),
         ),
-        within(
+        in_flare(
             "a gigabyte in a file without a name",
-            Ends::Badly(TOO_MUCH),
+            Expected::Failure(OUT_OF_MEMORY),
             json!([{"do": "memory-file", "mebibytes": 1024}]),
         )
         .in_containers()
-        .counted(),
-        within(
+        .accounted(),
+        in_flare(
             "a gigabyte that outlives its maker",
-            Ends::Badly(TOO_MUCH),
+            Expected::Failure(OUT_OF_MEMORY),
             json!([{"do": "shared-segment", "mebibytes": 1024}]),
         )
         .in_containers()
-        .counted(),
-        within(
+        .accounted(),
+        in_flare(
             "a little that outlives its maker",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "shared-segment", "mebibytes": 32}]),
         )
         .in_containers(),
-        within(
+        in_flare(
             "memory that is locked",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "lock", "mebibytes": 64}, {"do": "call", "name": "mlockall", "arguments": [3]}]),
         ),
-        within(
+        in_flare(
             "a hundred terabytes of addresses",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "reserve", "gibibytes": 100_000}]),
         ),
-        within(
+        in_flare(
             "as many mappings as there may be",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "take", "what": "mappings"}]),
         )
-        .spoiled(),
-        within(
+        .discard_packs(),
+        in_flare(
             "a child that eats",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "fork", "lives": "eat"}, {"do": "sleep", "millis": 500}]),
         )
         .in_containers(),
-        within(
+        in_flare(
             "twenty children that eat",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "fork", "count": 20, "lives": "eat"}, {"do": "sleep", "millis": 500}]),
         )
         .in_containers(),
-        within(
+        in_flare(
             "a stack without a ground",
-            Ends::Badly(&["abort", "signal", "out-of-memory"]),
+            Expected::Failure(&["abort", "signal", "out-of-memory"]),
             json!([{"do": "overflow"}]),
         ),
     ]

@@ -25,7 +25,7 @@ use burst_tests::{
 };
 use serde_json::{Value, json};
 
-use script::{Script, honest};
+use script::{Script, begin_and_end};
 
 /// The scripts that need no backend's server.
 fn scripts() -> Vec<Script> {
@@ -44,7 +44,7 @@ fn scripts() -> Vec<Script> {
 }
 
 #[test]
-fn there_are_many_of_them_and_none_twice() {
+fn scripts_have_unique_names() {
     let all = [
         scripts(),
         servers::scripts(),
@@ -60,64 +60,64 @@ fn there_are_many_of_them_and_none_twice() {
 }
 
 #[test]
-fn hostile_processes_harm_nobody() {
+fn hostile_processes_do_not_affect_others() {
     let driver = Driver::Process;
     suite::play(driver, &Platform::lent(suite::settings(driver)), scripts());
 }
 
 #[test]
-fn hostile_containers_harm_nobody() {
+fn hostile_containers_do_not_affect_others() {
     let driver = Driver::Docker;
     suite::play(driver, &Platform::lent(suite::settings(driver)), scripts());
 }
 
 #[test]
-fn hostile_sandboxes_harm_nobody() {
+fn hostile_sandboxes_do_not_affect_others() {
     let driver = Driver::Sandbox;
-    let scripts = scripts().into_iter().filter(|script| !script.counted);
+    let scripts = scripts().into_iter().filter(|script| !script.accounted);
     let platform = Platform::lent(suite::settings(driver));
     suite::play(driver, &platform, scripts.collect());
 }
 
 #[test]
-fn hostile_sandboxes_of_root_harm_nobody() {
+fn hostile_root_sandboxes_do_not_affect_others() {
     let driver = Driver::Sandbox;
     let platform = Platform::lent(suite::settings(driver).as_root());
     suite::play(driver, &platform, scripts());
 }
 
 #[test]
-fn hostile_processes_harm_nobody_on_redis() {
+fn hostile_processes_do_not_affect_others_on_redis() {
     for kind in ["redis-list", "redis-stream"] {
         on(Driver::Process, kind, &Redis::start(), redis::scripts());
     }
 }
 
 #[test]
-fn hostile_containers_harm_nobody_on_redis() {
+fn hostile_containers_do_not_affect_others_on_redis() {
     let server = Redis::start_at(&docker::bridge_gateway());
     on(Driver::Docker, "redis-list", &server, redis::scripts());
 }
 
 #[test]
-fn hostile_sandboxes_harm_nobody_on_redis() {
+fn hostile_sandboxes_do_not_affect_others_on_redis() {
     let server = Redis::start_at(&docker::bridge_gateway());
     let scripts = [redis::scripts(), relays::scripts()].concat();
     on(Driver::Sandbox, "redis-list", &server, scripts);
 }
 
 #[test]
-fn hostile_processes_harm_nobody_on_rabbitmq() {
+fn hostile_processes_do_not_affect_others_on_rabbitmq() {
     on_rabbitmq(Driver::Process);
 }
 
 #[test]
-fn hostile_containers_harm_nobody_on_rabbitmq() {
+fn hostile_containers_do_not_affect_others_on_rabbitmq() {
     on_rabbitmq(Driver::Docker);
 }
 
 #[test]
-fn hostile_sandboxes_harm_nobody_on_rabbitmq() {
+fn hostile_sandboxes_do_not_affect_others_on_rabbitmq() {
     on_rabbitmq(Driver::Sandbox);
 }
 
@@ -129,17 +129,17 @@ fn on_rabbitmq(driver: Driver) {
 }
 
 #[test]
-fn hostile_processes_harm_nobody_on_s3() {
+fn hostile_processes_do_not_affect_others_on_s3() {
     on_s3(Driver::Process);
 }
 
 #[test]
-fn hostile_containers_harm_nobody_on_s3() {
+fn hostile_containers_do_not_affect_others_on_s3() {
     on_s3(Driver::Docker);
 }
 
 #[test]
-fn hostile_sandboxes_harm_nobody_on_s3() {
+fn hostile_sandboxes_do_not_affect_others_on_s3() {
     on_s3(Driver::Sandbox);
 }
 
@@ -163,16 +163,17 @@ fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Scrip
 
 /// The kernel keeps the neighbours that containers look for in one table for all of them.
 #[test]
-fn scanning_for_all_addresses_keeps_nobody_from_being_found() {
+fn an_address_scan_does_not_disturb_neighbour_discovery() {
     let platform = Platform::lent(Settings::new(Driver::Docker));
     let tenants = Tenants::two(&platform);
     tenants.first.deploy("hostile", &built::program("hostile"));
     tenants
         .second
         .deploy("collectives", &built::program("collectives"));
-    let looks = json!([{"do": "look-for-all", "millis": 800_000}]);
-    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 850_000});
-    let attack = tenants.first.api().flare("hostile", &looking);
+    let scan_steps = json!([{"do": "look-for-all", "millis": 800_000}]);
+    let scan = json!({"params": [{"steps": begin_and_end(scan_steps)}], "memory": 64,
+        "timeout": 850_000});
+    let attack = tenants.first.api().flare("hostile", &scan);
     tenants.first.api().in_state(&attack, "running");
     let api = tenants.second.api();
     let request = json!({"size": 6, "params": {}, "granularity": 1, "packing": "homogeneous", "memory": 64,
@@ -185,7 +186,7 @@ fn scanning_for_all_addresses_keeps_nobody_from_being_found() {
 
 /// A program can read everything that it is given.
 #[test]
-fn the_servers_administrator_is_not_told_to_programs() {
+fn programs_do_not_get_the_servers_administrator_credentials() {
     let backends = Backend::all("127.0.0.1");
     let platform = Platform::start(backends::offered(&backends, Settings::new(Driver::Process)));
     let tenant = Tenants::two(&platform).first;
@@ -194,20 +195,20 @@ fn the_servers_administrator_is_not_told_to_programs() {
         let Some(secret) = backend.server.as_ref().and_then(|server| server.secret()) else {
             continue;
         };
-        let steps = script::honest(json!([{"do": "backend-address"}]));
+        let steps = script::begin_and_end(json!([{"do": "backend-address"}]));
         let inputs = vec![json!({"steps": steps}); 2];
         let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous",
             "backend": backend.kind()});
         let flare = tenant.api().flare_to_end("hostile", &request);
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         for output in tenant.api().result(&flare.flare_id).outputs {
-            let told = output
+            let output = output
                 .read::<Value>()
                 .unwrap()
                 .unwrap_or_default()
                 .to_string();
-            assert!(told.contains("backend-address"), "{told}");
-            assert!(!told.contains(secret), "{told}");
+            assert!(output.contains("backend-address"), "{output}");
+            assert!(!output.contains(secret), "{output}");
         }
     }
 }

@@ -2,100 +2,104 @@
 
 use serde_json::json;
 
-use super::script::{Ends, Script, refused, within};
+use super::script::{Expected, Script, in_flare, refused};
 
-const DIED: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
+const CRASH: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
 
 pub fn scripts() -> Vec<Script> {
     vec![
-        within(
+        in_flare(
             "a bomb of processes, left behind",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "bomb", "generations": 6}]),
         ),
-        within(
+        in_flare(
             "as many processes as there may be",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "fork", "count": 2000}]),
         )
         .in_containers(),
-        within(
+        in_flare(
             "a bomb of processes, and the end",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([{"do": "bomb", "generations": 6}, {"do": "exit"}]),
         ),
-        within("a daemon that waits", Ends::Well, json!([{"do": "daemon"}])),
-        within(
+        in_flare(
+            "a daemon that waits",
+            Expected::Success,
+            json!([{"do": "daemon"}]),
+        ),
+        in_flare(
             "a daemon that computes",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "daemon", "lives": "spin"}]),
         )
         .busy(),
-        within(
+        in_flare(
             "a daemon that goes on without its first thread",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "daemon", "lives": "headless"}]),
         )
         .busy(),
-        within(
+        in_flare(
             "a daemon below the program itself",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "call", "name": "prctl", "arguments": [36, 1]}, {"do": "daemon"}]),
         ),
-        within(
+        in_flare(
             "daemons with a name that ends in a bracket",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "name", "name": "a) R 1 1 1"}, {"do": "daemon"}, {"do": "fork"}]),
         ),
-        within(
+        in_flare(
             "a child that computes",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "fork", "lives": "spin"}]),
         )
         .busy(),
-        within(
+        in_flare(
             "threads that compute",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "threads", "count": 2, "lives": "spin"}]),
         )
         .busy(),
-        within(
+        in_flare(
             "threads that wait",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "threads", "count": 100}]),
         ),
-        within(
+        in_flare(
             "as many threads as there may be",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "threads", "count": 5000}]),
         )
         .in_containers()
-        .spoiled(),
-        within(
+        .discard_packs(),
+        in_flare(
             "children that nobody buries",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "fork", "count": 200, "lives": "exit"}]),
         ),
-        within(
+        in_flare(
             "trace the runtime",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "trace", "who": "runtime"}]),
         )
-        .noted("trace", refused),
-        within(
+        .expect_result("trace", refused),
+        in_flare(
             "read the runtime's memory",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "read-memory"}]),
         )
-        .noted("read-memory", refused),
-        within(
+        .expect_result("read-memory", refused),
+        in_flare(
             "kill the runtime",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "kill", "who": "runtime", "signal": 9}, {"do": "sleep"}]),
         ),
-        within(
+        in_flare(
             "kill the runtime, and live on",
-            Ends::Somehow,
+            Expected::Anything,
             json!([
                 {"do": "call", "name": "prctl", "arguments": [1, 0]},
                 {"do": "daemon"},
@@ -106,33 +110,33 @@ pub fn scripts() -> Vec<Script> {
         .timeout(1_500)
         // A process can kill anything of the same user; one with a user of its own cannot.
         .in_containers(),
-        within(
+        in_flare(
             "stop the runtime",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "kill", "who": "runtime", "signal": 19}, {"do": "sleep"}]),
         )
         .timeout(700),
-        within(
+        in_flare(
             "ask the runtime to end",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([{"do": "kill", "who": "runtime", "signal": 15}, {"do": "hang"}]),
         ),
-        within(
+        in_flare(
             "kill all there are",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "kill", "who": "all", "signal": 9}, {"do": "sleep"}]),
         )
         .in_containers(),
-        within(
+        in_flare(
             "stop all there are",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "kill", "who": "all", "signal": 19}, {"do": "sleep"}]),
         )
         .timeout(700)
         .in_containers(),
-        within(
+        in_flare(
             "alarm the runtime",
-            Ends::Somehow,
+            Expected::Anything,
             json!([
                 {"do": "kill", "who": "runtime", "signal": 17},
                 {"do": "kill", "who": "runtime", "signal": 13},
@@ -140,44 +144,46 @@ pub fn scripts() -> Vec<Script> {
                 {"do": "sleep"}
             ]),
         ),
-        within(
+        in_flare(
             "a session of its own",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "fork"}, {"do": "call", "name": "setsid"}, {"do": "fork"}]),
         ),
-        within(
+        in_flare(
             "a group of the runtime's",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "call", "name": "setpgid", "arguments": [0, "runtime"]}, {"do": "hang"}]),
         )
         .timeout(700),
-        within(
+        in_flare(
             "no death with its parent",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "call", "name": "prctl", "arguments": [1, 0]}]),
         ),
-        within(
+        in_flare(
             "closed to all others",
-            Ends::Late,
+            Expected::Timeout,
             json!([{"do": "call", "name": "prctl", "arguments": [4, 0]}, {"do": "hang"}]),
         )
         .timeout(700),
-        within(
+        in_flare(
             "first at the processor, last to be killed",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "first-of-all"}]),
         )
-        .noted("first-of-all", |came| came == &json!([false, false, false])),
-        within(
+        .expect_result("first-of-all", |result| {
+            result == &json!([false, false, false])
+        }),
+        in_flare(
             "a user name space",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "call", "name": "unshare", "arguments": [0x1000_0000]}]),
         )
         .in_containers()
-        .noted("call", refused),
-        within(
+        .expect_result("call", refused),
+        in_flare(
             "rings, programs and faults of the kernel's",
-            Ends::Well,
+            Expected::Success,
             json!([
                 {"do": "call", "name": "io_uring_setup", "arguments": [4096, 0]},
                 {"do": "call", "name": "bpf", "arguments": [0, 0, 0]},
@@ -185,11 +191,11 @@ pub fn scripts() -> Vec<Script> {
                 {"do": "call", "name": "perf_event_open", "arguments": [0, 0, -1, -1, 0]}
             ]),
         ),
-        within(
+        in_flare(
             "no limits left to itself",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "limits"}]),
         )
-        .spoiled(),
+        .discard_packs(),
     ]
 }

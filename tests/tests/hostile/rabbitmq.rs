@@ -4,51 +4,52 @@ use burst_tests::rabbitmq::USER;
 use serde_json::{Value, json};
 
 use super::script::Script;
-use super::servers::{all, forbidden, played};
+use super::servers::{all, forbidden, two_pack_script};
 
 /// A script that the server must let in nowhere: it reports that, or closes the connection.
-fn kept_out(name: &'static str, deed: Value) -> Script {
-    let mut deed = deed;
-    deed["do"] = json!("amqp");
-    played(name, &deed).noted("amqp", |came| {
-        all(came, |answer| {
-            let said = [
+fn refused(name: &'static str, step: Value) -> Script {
+    let mut step = step;
+    step["do"] = json!("amqp");
+    two_pack_script(name, &step).expect_result("amqp", |result| {
+        all(result, |answer| {
+            let refusals = [
                 "login: ",
                 "virtual host: NOT_ALLOWED",
                 "virtual host: INTERNAL",
             ];
-            said.iter().any(|said| answer.starts_with(said))
+            refusals.iter().any(|refusal| answer.starts_with(refusal))
         })
     })
 }
 
 /// Methods in the flare's own virtual host.
 fn methods(name: &'static str, methods: &Value) -> Script {
-    played(name, &json!({"do": "amqp", "methods": methods}))
+    two_pack_script(name, &json!({"do": "amqp", "methods": methods}))
 }
 
 /// The scripts for a server whose management API is at this address.
 pub fn scripts(management: &str) -> Vec<Script> {
     let declare = json!({"method": "declare", "queue": "left"});
     let asked = |name, requests: Value| {
-        let deed = json!({"do": "http", "to": management, "requests": requests});
-        played(name, &deed).noted("http", forbidden)
+        let step = json!({"do": "http", "to": management, "requests": requests});
+        two_pack_script(name, &step).expect_result("http", forbidden)
     };
     let noise = |name, text: &str, times: u32, connections: u32| {
-        let deed = json!({"do": "backend-noise", "text": text, "times": times, "connections": connections});
-        played(name, &deed)
+        let step = json!({"do": "backend-noise", "text": text, "times": times,
+            "connections": connections});
+        two_pack_script(name, &step)
     };
     vec![
-        kept_out("the platform's virtual host", json!({"vhost": "/"})),
-        kept_out(
+        refused("the platform's virtual host", json!({"vhost": "/"})),
+        refused(
             "a virtual host of another flare",
             json!({"vhost": "burst.NEIGHBOUR"}),
         ),
-        kept_out(
+        refused(
             "the user of a fresh server",
             json!({"user": "guest", "password": "guest", "vhost": "/"}),
         ),
-        kept_out(
+        refused(
             "the platform's user, with one's own password",
             json!({"user": USER}),
         ),
@@ -86,15 +87,15 @@ pub fn scripts(management: &str) -> Vec<Script> {
             "more queues than it may have",
             &json!([{"method": "declare", "queue": "left-NUMBER", "times": 30}]),
         )
-        .noted("amqp", |came| {
-            came.to_string().contains("PRECONDITION_FAILED")
+        .expect_result("amqp", |result| {
+            result.to_string().contains("PRECONDITION_FAILED")
         }),
         methods(
             "a queue and an exchange for ever",
             &json!([declare, {"method": "exchange", "exchange": "left"},
                 {"method": "publish", "exchange": "", "queue": "left", "bytes": 1000}]),
         )
-        .noted("amqp", |came| came == &json!(["ok", "sent"])),
+        .expect_result("amqp", |result| result == &json!(["ok", "sent"])),
         methods(
             "fifty megabytes in its queue",
             &json!([declare, {"method": "publish", "exchange": "", "queue": "left", "bytes": 1 << 20, "times": 50}]),
@@ -109,16 +110,16 @@ pub fn scripts(management: &str) -> Vec<Script> {
             &json!([declare, {"method": "publish", "exchange": "", "queue": "left", "bytes": 10,
                 "announced": 1_u64 << 62}]),
         ),
-        played(
+        two_pack_script(
             "all the channels there are",
             &json!({"do": "amqp", "methods": [{"method": "channels"}], "millis": 300}),
         ),
-        played(
+        two_pack_script(
             "a hundred connections to the queues",
             &json!({"do": "amqp", "connections": 100, "methods": [], "millis": 300}),
         )
         // Each pack can have eight.
-        .noted("amqp", |came| came.to_string().contains("NOT_ALLOWED")),
+        .expect_result("amqp", |result| result.to_string().contains("NOT_ALLOWED")),
         noise("noise at the queues", "\u{ff}\u{0}noise\r\n", 10_000, 50),
         noise(
             "a frame of four gigabytes for the queues",

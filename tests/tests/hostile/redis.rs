@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use super::script::Script;
-use super::servers::{all, played};
+use super::servers::{all, two_pack_script};
 
 /// Commands that the server must all refuse; the flare's own user has no access to others' keys.
 fn refused(name: &'static str, commands: &Value) -> Script {
-    played(name, &json!({"do": "redis", "commands": commands}))
-        .noted("redis", |came| all(came, |answer| answer.starts_with('-')))
+    two_pack_script(name, &json!({"do": "redis", "commands": commands}))
+        .expect_result("redis", |result| {
+            all(result, |answer| answer.starts_with('-'))
+        })
 }
 
 pub fn scripts() -> Vec<Script> {
@@ -46,11 +48,11 @@ pub fn scripts() -> Vec<Script> {
             ]),
         ),
         refused("another database", &json!([["SELECT", "1"]])),
-        played(
+        two_pack_script(
             "a key in another database",
             &json!({"do": "redis", "commands": [["SELECT", "1"], ["SET", "burst:FLARE:left", "1"]]}),
         ),
-        played(
+        two_pack_script(
             "keys of its own that do not expire",
             &json!({"do": "redis", "commands": [
                 ["SET", "burst:FLARE:left", "1"],
@@ -66,35 +68,35 @@ pub fn scripts() -> Vec<Script> {
                 ["AUTH", ""]
             ]),
         ),
-        played(
+        two_pack_script(
             "no name at all",
             &json!({"do": "redis", "anonymous": true, "commands": [["GET", "x"], ["PING"]]}),
         )
-        .noted("redis", |answers| {
+        .expect_result("redis", |answers| {
             answers.to_string().matches("NOAUTH").count() == 2
         }),
-        played(
+        two_pack_script(
             "a hundred connections that wait",
             &json!({"do": "redis", "connections": 100, "millis": 500,
                 "commands": [["PING"]]}),
         ),
-        played(
+        two_pack_script(
             "fifty megabytes of its own keys",
             &json!({"do": "redis", "connections": 50, "commands": [
                 ["RPUSH", "burst:FLARE:left", "MEGABYTE"]
             ]}),
         ),
-        played(
+        two_pack_script(
             "noise at the server",
             &json!({"do": "backend-noise", "text": "\u{ff}\u{0}noise\r\n", "times": 10_000,
                 "connections": 50}),
         ),
-        played(
+        two_pack_script(
             "a command of a thousand million words",
             &json!({"do": "backend-noise", "text": "*1000000000\r\n$1000000000\r\n",
                 "connections": 50}),
         ),
-        played(
+        two_pack_script(
             "half a command on each of many connections",
             &json!({"do": "backend-noise", "text": "*3\r\n$3\r\nSET\r\n", "connections": 200}),
         ),

@@ -4,38 +4,40 @@
 use serde_json::{Value, json};
 
 use super::script::Script;
-use super::servers::{all, forbidden, played};
+use super::servers::{all, forbidden, two_pack_script};
 
 /// Requests, each a method and an object, none of which may be signed.
 fn unsigned(name: &'static str, questions: &Value) -> Script {
-    played(name, &json!({"do": "sign", "questions": questions}))
-        .noted("sign", |came| all(came, |answer| answer.starts_with('-')))
+    two_pack_script(name, &json!({"do": "sign", "questions": questions}))
+        .expect_result("sign", |result| {
+            all(result, |answer| answer.starts_with('-'))
+        })
 }
 
 /// A signature for one object, misused for something else.
-fn misused(name: &'static str, deed: &Value) -> Script {
-    let mut deed = deed.clone();
-    deed["do"] = json!("object");
-    deed["name"] = json!("burst/FLARE/left");
-    played(name, &deed).noted("object", |came| came == 403)
+fn misused(name: &'static str, step: &Value) -> Script {
+    let mut step = step.clone();
+    step["do"] = json!("object");
+    step["name"] = json!("burst/FLARE/left");
+    two_pack_script(name, &step).expect_result("object", |result| result == 403)
 }
 
 /// The scripts for a service at this address, with the platform's bucket.
 pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
     let bucket = format!("/{bucket}");
     let noise = |name, text: &str, times: u32, connections: u32| {
-        let deed = json!({"do": "backend-noise", "to": address, "text": text, "times": times,
+        let step = json!({"do": "backend-noise", "to": address, "text": text, "times": times,
             "connections": connections});
-        played(name, &deed)
+        two_pack_script(name, &step)
     };
     let asked = |name, requests: Value, headers: &str| {
-        let deed = json!({"do": "http", "to": address, "requests": requests, "headers": headers});
-        played(name, &deed).noted("http", forbidden)
+        let step = json!({"do": "http", "to": address, "requests": requests, "headers": headers});
+        two_pack_script(name, &step).expect_result("http", forbidden)
     };
-    let object = |name, deed: Value| {
-        let mut deed = deed;
-        deed["do"] = json!("object");
-        played(name, &deed)
+    let object = |name, step: Value| {
+        let mut step = step;
+        step["do"] = json!("object");
+        two_pack_script(name, &step)
     };
     vec![
         unsigned(
@@ -61,21 +63,21 @@ pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
                 ["PUT\nx", "burst/FLARE/x"]
             ]),
         ),
-        played("the signers of others", &json!({"do": "others-signers"}))
+        two_pack_script("the signers of others", &json!({"do": "others-signers"}))
             // In a container no other signer exists.
-            .noted("others-signers", |came| {
-                came == &json!([]) || all(came, |answer| !answer.is_empty())
+            .expect_result("others-signers", |result| {
+                result == &json!([]) || all(result, |answer| !answer.is_empty())
             }),
-        played(
+        two_pack_script(
             "a signature after the end",
             &json!({"do": "sign", "questions": []}),
         )
-        .then(json!([{"do": "sign", "questions": [["PUT", "burst/FLARE/left"]]}])),
-        played(
+        .after_flare(json!([{"do": "sign", "questions": [["PUT", "burst/FLARE/left"]]}])),
+        two_pack_script(
             "noise at the signer",
             &json!({"do": "signer-noise", "text": "\u{ff}\n", "times": 5000, "connections": 100}),
         ),
-        played(
+        two_pack_script(
             "two hundred who ask the signer nothing",
             &json!({"do": "signer-noise", "connections": 200, "millis": 500}),
         ),
@@ -118,12 +120,12 @@ pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
             "a hundred objects for ever",
             json!({"name": "burst/FLARE/left/NUMBER", "times": 100, "bytes": 1000}),
         )
-        .noted("object", |came| came == 200),
+        .expect_result("object", |result| result == 200),
         object(
             "fifty megabytes of its own objects",
             json!({"name": "burst/FLARE/left/NUMBER", "times": 50, "bytes": 1 << 20}),
         )
-        .noted("object", |came| came == 200),
+        .expect_result("object", |result| result == 200),
         object(
             "objects that are announced and not sent",
             json!({"name": "burst/FLARE/left/NUMBER", "times": 50, "bytes": 10, "announced": 1_u64 << 40,

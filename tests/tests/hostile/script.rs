@@ -8,19 +8,19 @@ const MEMORY: u32 = 128;
 
 /// How the flare of a hostile program must end.
 #[derive(Debug, Clone, Copy)]
-pub enum Ends {
+pub enum Expected {
     /// It succeeds.
-    Well,
+    Success,
     /// It fails, with one of these kinds of failure.
-    Badly(&'static [&'static str]),
+    Failure(&'static [&'static str]),
     /// It ends at its timeout.
-    Late,
+    Timeout,
     /// It ends in any way.
-    Somehow,
+    Anything,
 }
 
 /// The name of a step of the first worker, and a check of its outcome.
-pub type Noted = (&'static str, fn(&Value) -> bool);
+pub type StepCheck = (&'static str, fn(&Value) -> bool);
 
 /// Milliseconds that a flare may take to end by itself, on a machine with much else to do.
 const PATIENCE: u64 = 240_000;
@@ -34,49 +34,49 @@ pub struct Script {
     pub before: Option<Value>,
     /// What each worker plays.
     pub steps: Vec<Value>,
-    pub ends: Ends,
+    pub expected: Expected,
     pub timeout: u64,
     /// Only for isolated packs: a pack that is a process shares the machine with everybody.
     pub isolated: bool,
     /// Only if all resources of a pack are accounted to it: by control groups, and to a user of its own. The sandboxes
     /// of an ordinary user have neither (SECURITY.md).
-    pub counted: bool,
-    pub noted: Option<Noted>,
+    pub accounted: bool,
+    pub expected_result: Option<StepCheck>,
     /// Something is left behind that would use processor time.
     pub busy: bool,
-    /// Its effects on its own process end with that process.
-    pub spoiled: bool,
+    /// Its effects on its own process last until that process ends: its packs are ended before the next flare.
+    pub discard_packs: bool,
 }
 
-/// A script of one worker that is well-behaved before and after its deeds.
-pub fn within(name: &'static str, ends: Ends, deeds: Value) -> Script {
-    script(name, ends, honest(deeds))
+/// A script of one worker that begins and ends properly around these steps.
+pub fn in_flare(name: &'static str, expected: Expected, steps: Value) -> Script {
+    script(name, expected, begin_and_end(steps))
 }
 
 /// A script of one worker that sends all events by itself.
-pub fn script(name: &'static str, ends: Ends, steps: Value) -> Script {
+pub fn script(name: &'static str, expected: Expected, steps: Value) -> Script {
     Script {
         name,
         before: None,
         steps: vec![steps],
-        ends,
-        timeout: if matches!(ends, Ends::Well | Ends::Badly(_)) {
+        expected,
+        timeout: if matches!(expected, Expected::Success | Expected::Failure(_)) {
             PATIENCE
         } else {
             5_000
         },
         isolated: false,
-        counted: false,
-        noted: None,
+        accounted: false,
+        expected_result: None,
         busy: false,
-        spoiled: false,
+        discard_packs: false,
     }
 }
 
-/// Beginning, deeds and end.
-pub fn honest(deeds: Value) -> Value {
+/// These steps between a beginning and an end.
+pub fn begin_and_end(inner: Value) -> Value {
     let mut steps = vec![json!({"do": "begin"})];
-    steps.extend(deeds.as_array().into_iter().flatten().cloned());
+    steps.extend(inner.as_array().into_iter().flatten().cloned());
     steps.push(json!({"do": "end"}));
     json!(steps)
 }
@@ -94,9 +94,9 @@ impl Script {
         self
     }
 
-    /// Adds deeds for a moment after its flare has ended, when the pack is idle or has been given up.
-    pub fn then(mut self, deeds: Value) -> Self {
-        let after = deeds.as_array().into_iter().flatten();
+    /// Adds steps for a moment after its flare has ended, when the pack is idle or has been given up.
+    pub fn after_flare(mut self, added: Value) -> Self {
+        let after = added.as_array().into_iter().flatten();
         if let Some(steps) = self.steps[0].as_array_mut() {
             steps.push(json!({"do": "sleep", "millis": 50}));
             steps.extend(after.cloned());
@@ -104,10 +104,10 @@ impl Script {
         self
     }
 
-    /// Adds deeds immediately after the end of its flare.
-    pub fn behind(mut self, deeds: Value) -> Self {
+    /// Adds steps immediately after the end of its flare.
+    pub fn right_after_flare(mut self, added: Value) -> Self {
         if let Some(steps) = self.steps[0].as_array_mut() {
-            steps.extend(deeds.as_array().into_iter().flatten().cloned());
+            steps.extend(added.as_array().into_iter().flatten().cloned());
         }
         self
     }
@@ -122,13 +122,13 @@ impl Script {
         self
     }
 
-    pub fn counted(mut self) -> Self {
-        self.counted = true;
+    pub fn accounted(mut self) -> Self {
+        self.accounted = true;
         self
     }
 
-    pub fn noted(mut self, step: &'static str, good: fn(&Value) -> bool) -> Self {
-        self.noted = Some((step, good));
+    pub fn expect_result(mut self, step: &'static str, good: fn(&Value) -> bool) -> Self {
+        self.expected_result = Some((step, good));
         self
     }
 
@@ -137,8 +137,8 @@ impl Script {
         self
     }
 
-    pub fn spoiled(mut self) -> Self {
-        self.spoiled = true;
+    pub fn discard_packs(mut self) -> Self {
+        self.discard_packs = true;
         self
     }
 
@@ -156,7 +156,7 @@ impl Script {
 
     /// The request of the flare after it, on the same packs if they still exist.
     pub fn next(&self) -> Value {
-        let looks = json!({"steps": honest(json!([{"do": "look"}]))});
+        let looks = json!({"steps": begin_and_end(json!([{"do": "look"}]))});
         let inputs = vec![looks; self.steps.len()];
         json!({"params": inputs, "granularity": 1, "packing": "homogeneous", "memory": MEMORY,
             "timeout": PATIENCE})
@@ -164,11 +164,11 @@ impl Script {
 }
 
 /// Returns whether a step was refused, and not done.
-pub fn refused(came: &Value) -> bool {
-    came["refused"].is_string()
+pub fn refused(result: &Value) -> bool {
+    result["refused"].is_string()
 }
 
 /// Returns whether nobody accepted its connections: it counted none.
-pub fn none(came: &Value) -> bool {
-    came == 0 || came[0] == 0 || refused(came)
+pub fn none(result: &Value) -> bool {
+    result == 0 || result[0] == 0 || refused(result)
 }

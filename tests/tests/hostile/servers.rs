@@ -3,18 +3,18 @@
 
 use serde_json::{Value, json};
 
-use super::script::{Ends, Script, honest, refused, script, within};
+use super::script::{Expected, Script, begin_and_end, in_flare, refused, script};
 
-const DIED: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
+const CRASH: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
 
 /// A script with two packs, as a flare with a single pack uses no server.
-pub fn played(name: &'static str, deed: &Value) -> Script {
-    within(name, Ends::Well, json!([deed])).and(honest(json!([])))
+pub fn two_pack_script(name: &'static str, step: &Value) -> Script {
+    in_flare(name, Expected::Success, json!([step])).and(begin_and_end(json!([])))
 }
 
 /// Returns whether every answer in a non-empty list satisfies `good`.
-pub fn all(came: &Value, good: fn(&str) -> bool) -> bool {
-    let answers = came.as_array().filter(|answers| !answers.is_empty());
+pub fn all(result: &Value, good: fn(&str) -> bool) -> bool {
+    let answers = result.as_array().filter(|answers| !answers.is_empty());
     answers.is_some_and(|answers| {
         answers
             .iter()
@@ -23,8 +23,8 @@ pub fn all(came: &Value, good: fn(&str) -> bool) -> bool {
 }
 
 /// Returns whether all HTTP statuses in a non-empty list are refusals.
-pub fn forbidden(came: &Value) -> bool {
-    let statuses = came.as_array().filter(|statuses| !statuses.is_empty());
+pub fn forbidden(result: &Value) -> bool {
+    let statuses = result.as_array().filter(|statuses| !statuses.is_empty());
     statuses.is_some_and(|statuses| {
         statuses
             .iter()
@@ -39,46 +39,46 @@ pub fn scripts() -> Vec<Script> {
     vec![
         script(
             "with an account, and never ready",
-            Ends::Late,
+            Expected::Timeout,
             json!([hang]),
         )
-        .and(honest(json!([])))
+        .and(begin_and_end(json!([])))
         .timeout(1_500),
-        within(
+        in_flare(
             "with an account, and its program ends",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([account, {"do": "exit"}]),
         )
-        .and(honest(json!([{"do": "sleep", "millis": 300}]))),
-        within(
+        .and(begin_and_end(json!([{"do": "sleep", "millis": 300}]))),
+        in_flare(
             "with an account, and its runtime is killed",
-            Ends::Somehow,
+            Expected::Anything,
             json!([account, {"do": "kill", "who": "runtime", "signal": 9}, {"do": "sleep"}]),
         )
-        .and(honest(json!([])))
+        .and(begin_and_end(json!([])))
         .timeout(10_000),
-        within(
+        in_flare(
             "with an account, and out of memory",
-            Ends::Badly(&["out-of-memory"]),
+            Expected::Failure(&["out-of-memory"]),
             json!([account, {"do": "touch", "mebibytes": 1024}]),
         )
-        .and(honest(json!([]))),
-        within(
+        .and(begin_and_end(json!([]))),
+        in_flare(
             "with an account, and no hello",
-            Ends::Badly(&["start-failed"]),
+            Expected::Failure(&["start-failed"]),
             json!([]),
         )
         .before(json!([{"do": "exit"}]))
-        .and(honest(json!([]))),
-        played(
+        .and(begin_and_end(json!([]))),
+        two_pack_script(
             "somebody else's account, in the runtime's memory",
             &json!({"do": "read-memory"}),
         )
-        .noted("read-memory", refused),
-        played(
+        .expect_result("read-memory", refused),
+        two_pack_script(
             "somebody else's account, in the runtime's environment",
             &json!({"do": "read", "path": "/proc/1/environ"}),
         )
-        .noted("read", refused),
+        .expect_result("read", refused),
     ]
 }

@@ -11,7 +11,7 @@ use burst_tests::{
 };
 use serde_json::{Value, json};
 
-use super::script::{Ends, Script};
+use super::script::{Expected, Script};
 
 const NAME: &str = "hostile";
 /// The name of programs that do something before they are up.
@@ -29,16 +29,16 @@ const WATCHES: [(Duration, u64); 2] = [
     (Duration::from_secs(4), 1_500),
 ];
 /// After this time another neighbour is started: each lives for ten minutes.
-const NEIGHBOURHOOD: Duration = Duration::from_secs(240);
+const NEIGHBOUR_LIFETIME: Duration = Duration::from_secs(240);
 /// The maximum length of a reported finding.
-const TOLD: usize = 400;
+const MAX_FINDING_LENGTH: usize = 400;
 /// How much the JVM's threads and descriptors may grow, as its pools fill.
 const GROWTH: usize = 60;
 /// The marks of a worker: its own, and the platform's.
 const PHASES: usize = 1000 + 10;
 
 /// The faults found, by script.
-type Wrongs = Vec<(&'static str, Vec<String>)>;
+type Failures = Vec<(&'static str, Vec<String>)>;
 
 /// The settings of a platform that scripts are played on.
 pub fn settings(driver: Driver) -> Settings {
@@ -52,7 +52,7 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
     tenants.first.deploy(NAME, &built::program(NAME));
     let only = std::env::var("HOSTILE").unwrap_or_default();
     let mut neighbour = Neighbour::start(&tenants.second);
-    let mut moved_in = Instant::now();
+    let mut neighbour_started = Instant::now();
     let api = tenants.first.api();
     let listener = driver
         .isolates()
@@ -60,66 +60,66 @@ pub fn play(driver: Driver, platform: &Platform, scripts: Vec<Script>) {
     let host: Vec<String> = (listener.iter())
         .map(|listener| listener.local_addr().unwrap().to_string())
         .collect();
-    let before = Held::by(platform);
-    let mut wrongs: Wrongs = Vec::new();
+    let before = JvmUsage::of(platform);
+    let mut failures: Failures = Vec::new();
     for script in scripts {
-        let makes_sense = driver.isolates() || !script.isolated;
-        if !makes_sense || !script.name.contains(&only) {
+        let applies = driver.isolates() || !script.isolated;
+        if !applies || !script.name.contains(&only) {
             continue;
         }
         let began = Instant::now();
-        let mut wrong = Vec::new();
-        if moved_in.elapsed() > NEIGHBOURHOOD {
-            if let Err(cause) = neighbour.goes_on(neighbour.rounds()) {
-                wrong.push(format!("the neighbour did not go on before: {cause}"));
+        let mut problems = Vec::new();
+        if neighbour_started.elapsed() > NEIGHBOUR_LIFETIME {
+            if let Err(cause) = neighbour.makes_progress(neighbour.rounds()) {
+                problems.push(format!("the neighbour did not go on before: {cause}"));
             }
             neighbour.end();
             neighbour = Neighbour::start_again(&tenants.second);
-            moved_in = Instant::now();
+            neighbour_started = Instant::now();
         }
         let request = script.request(&neighbour, &host);
-        attack(api, &script, &request, &mut wrong);
+        attack(api, &script, &request, &mut problems);
         let rounds = neighbour.rounds();
-        if script.spoiled {
-            forget(api, &script);
+        if script.discard_packs {
+            end_packs(api, &script);
         }
-        next(api, driver, &script, &mut wrong);
-        let undisturbed = neighbour.goes_on(rounds);
+        next(api, driver, &script, &mut problems);
+        let undisturbed = neighbour.makes_progress(rounds);
         if let Err(cause) = &undisturbed {
-            wrong.push(format!("the neighbour does not go on: {cause}"));
+            problems.push(format!("the neighbour does not go on: {cause}"));
         }
-        if !wrong.is_empty() {
-            forget(api, &script);
+        if !problems.is_empty() {
+            end_packs(api, &script);
         }
         if undisturbed.is_err() {
             neighbour.end();
             neighbour = Neighbour::start_again(&tenants.second);
-            moved_in = Instant::now();
+            neighbour_started = Instant::now();
         }
-        invoker(api, &mut wrong);
-        orphans(platform, &mut wrong);
-        println!("{:>6.1?} {} {wrong:?}", began.elapsed(), script.name);
-        if !wrong.is_empty() {
-            wrongs.push((script.name, wrong));
+        invoker(api, &mut problems);
+        orphans(platform, &mut problems);
+        println!("{:>6.1?} {} {problems:?}", began.elapsed(), script.name);
+        if !problems.is_empty() {
+            failures.push((script.name, problems));
         }
     }
-    let after = Held::by(platform);
+    let after = JvmUsage::of(platform);
     if after.threads > before.threads + GROWTH || after.descriptors > before.descriptors + GROWTH {
-        wrongs.push((
+        failures.push((
             "all together",
             vec![format!("the JVM holds {after:?}, and held {before:?}")],
         ));
     }
     neighbour.end();
     assert!(
-        wrongs.is_empty(),
-        "{} went wrong: {wrongs:#?}",
-        wrongs.len()
+        failures.is_empty(),
+        "{} went wrong: {failures:#?}",
+        failures.len()
     );
 }
 
 /// Checks that the attack's own flare ends as it must.
-fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) {
+fn attack(api: &Api, script: &Script, request: &Value, problems: &mut Vec<String>) {
     let name = script.before.as_ref().map_or(NAME, |before| {
         let program = fs::read(built::program(NAME)).unwrap();
         let before = before.to_string();
@@ -130,31 +130,31 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
     let flare = api.flare_and_wait(name, request);
     let id = flare.flare_id.clone();
     let Some(flare) = ended(api, flare) else {
-        wrong.push(format!("its flare does not end: {}", api.status(&id).state));
+        problems.push(format!("its flare does not end: {}", api.status(&id).state));
         api.try_cancel(&id);
         return;
     };
     let kind = flare.error.as_ref().map(|error| error.kind.as_str());
-    let good = match script.ends {
-        Ends::Well => flare.state == "succeeded",
-        Ends::Badly(kinds) => {
+    let good = match script.expected {
+        Expected::Success => flare.state == "succeeded",
+        Expected::Failure(kinds) => {
             flare.state == "failed" && kind.is_some_and(|kind| kinds.contains(&kind))
         }
-        Ends::Late => flare.state == "timed-out",
-        Ends::Somehow => true,
+        Expected::Timeout => flare.state == "timed-out",
+        Expected::Anything => true,
     };
     if !good {
-        wrong.push(format!(
-            "its flare must end {:?}: {} {:?}",
-            script.ends, flare.state, flare.error
+        problems.push(format!(
+            "its flare must end with {:?}: {} {:?}",
+            script.expected, flare.state, flare.error
         ));
     }
-    if let (Some((step, good)), "succeeded") = (&script.noted, flare.state.as_str()) {
+    if let (Some((step, good)), "succeeded") = (&script.expected_result, flare.state.as_str()) {
         let outputs = api.result(&id).outputs;
         let output = outputs[0].read::<Value>().unwrap().unwrap_or_default();
-        let came = noted(&output, step);
-        if !came.as_ref().is_some_and(good) {
-            wrong.push(format!("`{step}` came to {came:?}"));
+        let result = step_result(&output, step);
+        if !result.as_ref().is_some_and(good) {
+            problems.push(format!("`{step}` resulted in {result:?}"));
         }
     }
     // Whatever the result and the logs hold, they can be read.
@@ -163,14 +163,14 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
     }
     let timeline = api.timeline(&id);
     if let Some(marks) = timeline.workers.iter().find(|of| of.phases.len() > PHASES) {
-        wrong.push(format!("{} phases are kept", marks.phases.len()));
+        problems.push(format!("{} phases are kept", marks.phases.len()));
     }
 }
 
 /// The outcome of a step, from an output of the program.
-fn noted(output: &Value, step: &str) -> Option<Value> {
+fn step_result(output: &Value, step: &str) -> Option<Value> {
     let steps = output["noted"].as_array()?.iter();
-    steps.rev().find_map(|noted| noted.get(step)).cloned()
+    steps.rev().find_map(|results| results.get(step)).cloned()
 }
 
 /// Waits until a flare has ended; none if it does not end in time.
@@ -183,31 +183,31 @@ fn ended(api: &Api, flare: Flare) -> Option<Flare> {
 
 /// Checks that the next flare gets its own outputs and finds nothing of the previous one, whose pack was idle until
 /// then.
-fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
+fn next(api: &Api, driver: Driver, script: &Script, problems: &mut Vec<String>) {
     if !script.busy {
-        finds_nothing(api, driver, script, wrong);
+        finds_nothing(api, driver, script, problems);
         return;
     }
     let mut worked = 0;
-    for (watch, at_work) in WATCHES {
+    for (watch, limit_millis) in WATCHES {
         std::thread::sleep(watch);
-        worked = finds_nothing(api, driver, script, wrong);
-        if worked < at_work {
+        worked = finds_nothing(api, driver, script, problems);
+        if worked < limit_millis {
             return;
         }
     }
-    wrong.push(format!("its pack was at work for {worked} ms"));
+    problems.push(format!("its pack was at work for {worked} ms"));
 }
 
 /// Runs another flare, which must get its own outputs and find nothing; returns for how many milliseconds its pack had
 /// worked before it.
-fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) -> u64 {
+fn finds_nothing(api: &Api, driver: Driver, script: &Script, problems: &mut Vec<String>) -> u64 {
     let flare = api.flare_and_wait(NAME, &script.next());
     let id = flare.flare_id.clone();
     let flare = ended(api, flare);
     let Some(flare) = flare.filter(|flare| flare.state == "succeeded") else {
         let flare = api.status(&id);
-        wrong.push(format!("the next flare: {} {:?}", flare.state, flare.error));
+        problems.push(format!("the next flare: {} {:?}", flare.state, flare.error));
         api.try_cancel(&id);
         return 0;
     };
@@ -215,10 +215,10 @@ fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<Str
     for output in api.result(&id).outputs {
         let output = output.read::<Value>().unwrap().unwrap_or_default();
         if output["flare"] != flare.flare_id {
-            wrong.push(format!("the next flare's output is not its own: {output}"));
+            problems.push(format!("the next flare's output is not its own: {output}"));
             continue;
         }
-        let found = noted(&output, "look").unwrap_or_default();
+        let found = step_result(&output, "look").unwrap_or_default();
         let empty = |what: &str| found[what].as_array().is_some_and(Vec::is_empty);
         // A pack that is not isolated shares directories and the kernel's tables with all packs of its user.
         let mut places = ["files", "shared", "package", "kept"].into_iter();
@@ -226,16 +226,16 @@ fn finds_nothing(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<Str
         let alone = empty("processes") && empty("lacks");
         worked = worked.max(found["idle"].as_u64().unwrap_or_default());
         if !shared || !alone {
-            let mut told = format!("the next flare finds {found}");
-            told.truncate(told.floor_char_boundary(TOLD));
-            wrong.push(told);
+            let mut finding = format!("the next flare finds {found}");
+            finding.truncate(finding.floor_char_boundary(MAX_FINDING_LENGTH));
+            problems.push(finding);
         }
     }
     worked
 }
 
 /// Ends the script's packs if they cannot be unchanged, so that the next flare is not blamed for it.
-fn forget(api: &Api, script: &Script) {
+fn end_packs(api: &Api, script: &Script) {
     let mut request = script.next();
     for input in request["params"].as_array_mut().into_iter().flatten() {
         *input = json!({"steps": [{"do": "exit"}]});
@@ -244,7 +244,7 @@ fn forget(api: &Api, script: &Script) {
 }
 
 /// Checks that the invoker is up and has its slots back.
-fn invoker(api: &Api, wrong: &mut Vec<String>) {
+fn invoker(api: &Api, problems: &mut Vec<String>) {
     let good = || {
         let invokers = api.invokers();
         let up = invokers.iter().all(|invoker| invoker.state == "up");
@@ -252,19 +252,19 @@ fn invoker(api: &Api, wrong: &mut Vec<String>) {
         up && free == SLOTS - Neighbour::SIZE
     };
     if wait::within(wait::SOON, || good().then_some(())).is_none() {
-        wrong.push(format!("the invokers: {:?}", api.invokers()));
+        problems.push(format!("the invokers: {:?}", api.invokers()));
     }
 }
 
 /// Checks that every process of the platform still has the parent that started it.
-fn orphans(platform: &Platform, wrong: &mut Vec<String>) {
+fn orphans(platform: &Platform, problems: &mut Vec<String>) {
     let all = platform.processes();
     for process in &all {
         let parent = processes::parent(process.pid);
         // It may have ended in the meantime.
         let known = parent.is_none_or(|parent| all.iter().any(|other| other.pid == parent));
         if process.pid != platform.pid() && !known {
-            wrong.push(format!("an orphan is left: {process:?}"));
+            problems.push(format!("an orphan is left: {process:?}"));
             // Killed, so that no other script is blamed for it.
             node::kill(process.pid);
         }
@@ -273,13 +273,13 @@ fn orphans(platform: &Platform, wrong: &mut Vec<String>) {
 
 /// What the JVM of a platform holds.
 #[derive(Debug)]
-struct Held {
+struct JvmUsage {
     threads: usize,
     descriptors: usize,
 }
 
-impl Held {
-    fn by(platform: &Platform) -> Self {
+impl JvmUsage {
+    fn of(platform: &Platform) -> Self {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", platform.pid()));
         Self {
             threads: processes::threads(platform.pid()).len(),

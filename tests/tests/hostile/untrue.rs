@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::frames::{BROKE, DIED, OWN, ended, say, started, succeeded};
-use super::script::{Ends, Script, honest, script, within};
+use super::frames::{CRASH, PROTOCOL_ERROR, REPORTED, ended, say, started, succeeded};
+use super::script::{Expected, Script, begin_and_end, in_flare, script};
 
 /// Frames that are well-formed but false.
 pub fn scripts() -> Vec<Script> {
@@ -15,9 +15,9 @@ pub fn scripts() -> Vec<Script> {
     };
     let failing = |name, kind: &str| {
         let steps = json!([{"do": "begin"}, failed(kind), say(&ended())]);
-        script(name, Ends::Badly(OWN), steps)
+        script(name, Expected::Failure(REPORTED), steps)
     };
-    let stolen = honest(json!([
+    let stolen = begin_and_end(json!([
         say(&succeeded(0, &json!("stolen"))),
         say(&succeeded(1, &json!("stolen"))),
         say(&succeeded(2, &json!("stolen"))),
@@ -28,79 +28,93 @@ pub fn scripts() -> Vec<Script> {
         json!({"event": "pack-ended", "reusable": true, "error": error})
     };
     vec![
-        within(
+        in_flare(
             "ready a thousand times",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "say", "frame": {"event": "ready", "endpoint": null}, "times": 1000}]),
         ),
-        within(
+        in_flare(
             "started a thousand times",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "say", "frame": started(), "times": 1000}]),
         ),
-        within(
+        in_flare(
             "hello in the middle",
-            Ends::Well,
+            Expected::Success,
             json!([say(&json!({"event": "hello", "sdk": "other"}))]),
         ),
         script(
             "two outputs of one worker",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "begin"}, own("first"), own("second"), say(&ended())]),
         ),
         script(
             "a success and then a failure",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "begin"}, own("first"), failed("error"), say(&ended())]),
         ),
         script(
             "a failure and then a success",
-            Ends::Badly(OWN),
+            Expected::Failure(REPORTED),
             json!([{"do": "begin"}, failed("error"), own("late"), say(&ended())]),
         ),
-        script("outputs of other workers", Ends::Somehow, stolen.clone()).and(honest(json!([]))),
+        script(
+            "outputs of other workers",
+            Expected::Anything,
+            stolen.clone(),
+        )
+        .and(begin_and_end(json!([]))),
         script(
             "an output before the beginning",
-            Ends::Somehow,
+            Expected::Anything,
             json!([own("early"), {"do": "begin"}, say(&ended())]),
         ),
         script(
             "an end before the beginning",
-            Ends::Badly(BROKE),
+            Expected::Failure(PROTOCOL_ERROR),
             json!([say(&ended()), {"do": "sleep"}]),
         ),
         script(
             "an end without outputs",
-            Ends::Badly(BROKE),
+            Expected::Failure(PROTOCOL_ERROR),
             json!([{"do": "begin"}, say(&ended())]),
         ),
-        within("an output for the next flare", Ends::Well, json!([]))
-            .then(json!([own("left by the last flare")])),
+        in_flare("an output for the next flare", Expected::Success, json!([]))
+            .after_flare(json!([own("left by the last flare")])),
         script(
             "an output with its end, and another one",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "begin"}, own("first"), say(&ended()), own("left by the last flare")]),
         ),
-        within("an end for the next flare", Ends::Well, json!([])).then(json!([
+        in_flare("an end for the next flare", Expected::Success, json!([])).after_flare(json!([
             say(&json!({"event": "ready", "endpoint": null})),
             own("left by the last flare"),
             say(&ended())
         ])),
-        within("a failure for the next flare", Ends::Well, json!([]))
-            .then(json!([failed("error")])),
-        within("marks and lines for the next flare", Ends::Well, json!([])).then(json!([
+        in_flare("a failure for the next flare", Expected::Success, json!([]))
+            .after_flare(json!([failed("error")])),
+        in_flare(
+            "marks and lines for the next flare",
+            Expected::Success,
+            json!([]),
+        )
+        .after_flare(json!([
             {"do": "say", "times": 5000,
              "frame": {"event": "phase", "worker": 0, "name": "left by the last flare"}},
             {"do": "print", "text": "left by the last flare\n", "times": 5000}
         ])),
-        within("half a frame for the next flare", Ends::Well, json!([]))
-            .behind(json!([{"do": "send", "length": 1000, "sent": 10}])),
-        within(
-            "a death announced for the next flare",
-            Ends::Well,
+        in_flare(
+            "half a frame for the next flare",
+            Expected::Success,
             json!([]),
         )
-        .then(json!([say(
+        .right_after_flare(json!([{"do": "send", "length": 1000, "sent": 10}])),
+        in_flare(
+            "a death announced for the next flare",
+            Expected::Success,
+            json!([]),
+        )
+        .after_flare(json!([say(
             &json!({"event": "dying", "worker": 0, "signal": 6})
         )])),
         failing("a failure that is the machine's", "invoker-lost"),
@@ -108,46 +122,46 @@ pub fn scripts() -> Vec<Script> {
         failing("a failure that is the controller's", "controller-restarted"),
         failing("a failure that is the user's wish", "cancelled"),
         Script {
-            ends: Ends::Somehow,
+            expected: Expected::Anything,
             ..failing("a failure that is the clock's", "timeout")
         },
         failing("a failure that is nobody's", "rapture"),
         script(
             "a pack that blames the machine",
-            Ends::Badly(OWN),
+            Expected::Failure(REPORTED),
             json!([{"do": "begin"}, say(&claimed("invoker-lost"))]),
         ),
         script(
             "a pack that succeeded and blames the machine",
-            Ends::Somehow,
+            Expected::Anything,
             json!([{"do": "begin"}, own("done"), say(&claimed("pack-lost"))]),
         ),
-        within(
+        in_flare(
             "a death announced, and life after it",
-            Ends::Badly(DIED),
+            Expected::Failure(CRASH),
             json!([say(&json!({"event": "dying", "worker": 0, "signal": 11})), {"do": "hang"}]),
         ),
-        within(
+        in_flare(
             "a million phases",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "say", "times": 1_000_000, "frame": {"event": "phase", "worker": 0, "name": "x"}}]),
         ),
-        within(
+        in_flare(
             "a million lines of the log",
-            Ends::Well,
+            Expected::Success,
             json!([{
                 "do": "say", "times": 1_000_000,
                 "frame": {"event": "log", "worker": 0, "stream": "stdout", "text": "x"}
             }]),
         ),
-        within(
+        in_flare(
             "a million lines of output",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "print", "text": "x\n", "times": 1_000_000}]),
         ),
-        within(
+        in_flare(
             "fifty megabytes that are no text, in one line",
-            Ends::Well,
+            Expected::Success,
             json!([{"do": "print", "text": "\u{0}\u{ff}\u{1b}[2J", "times": 8_000_000, "to": "stderr"}]),
         ),
     ]

@@ -12,9 +12,9 @@ const ACTION: &str = r#"{"namespace":"guest/tools","name":"hello","version":"0.0
                    {"key":"parameters","value":[{"name":"who"}]}]}"#;
 
 #[test]
-fn actions_are_made_of_files_by_their_ending() {
+fn the_kind_of_an_action_follows_the_file_extension() {
     let platform = Platform::start();
-    platform.whatever("PUT /actions/hello", 200, ACTION);
+    platform.always("PUT /actions/hello", 200, ACTION);
     let burst = wsk(&platform);
     burst.file("hello.py", "def main(args):\n    return args\n");
     let create = [
@@ -96,7 +96,7 @@ fn actions_are_made_of_files_by_their_ending() {
 #[test]
 fn sequences_name_their_components_in_full() {
     let platform = Platform::start();
-    platform.whatever("PUT /actions/tools/both", 200, ACTION);
+    platform.always("PUT /actions/tools/both", 200, ACTION);
     let burst = wsk(&platform);
     let create = [
         "action",
@@ -114,12 +114,12 @@ fn sequences_name_their_components_in_full() {
 }
 
 #[test]
-fn updates_look_first_and_copies_take_all() {
+fn updates_read_the_action_first_and_copies_keep_everything() {
     let platform = Platform::start();
     platform
-        .whatever("GET /actions/hello", 404, REFUSAL)
-        .whatever("GET /actions/old", 200, ACTION)
-        .whatever("PUT /actions/hello", 200, ACTION);
+        .always("GET /actions/hello", 404, REFUSAL)
+        .always("GET /actions/old", 200, ACTION)
+        .always("PUT /actions/hello", 200, ACTION);
     let burst = wsk(&platform);
     let update = [
         "action",
@@ -164,11 +164,11 @@ fn updates_look_first_and_copies_take_all() {
 }
 
 #[test]
-fn what_is_given_goes_over_what_is_copied_key_by_key() {
+fn given_parameters_override_copied_ones_by_key() {
     let platform = Platform::start();
     platform
-        .whatever("GET /actions/old", 200, ACTION)
-        .whatever("PUT /actions/hello", 200, ACTION);
+        .always("GET /actions/old", 200, ACTION)
+        .always("PUT /actions/hello", 200, ACTION);
     let burst = wsk(&platform);
     for (given, all) in [
         (["-p", "x", "2"], json!({"a": 1, "x": 2})),
@@ -192,10 +192,10 @@ fn what_is_given_goes_over_what_is_copied_key_by_key() {
 fn actions_are_shown_saved_listed_and_deleted() {
     let platform = Platform::start();
     platform
-        .whatever("GET /actions/tools/hello", 200, ACTION)
-        .whatever("DELETE /actions/tools/hello", 200, ACTION)
-        .whatever("GET /actions", 200, &listed())
-        .whatever("GET /actions/tools/", 200, &listed());
+        .always("GET /actions/tools/hello", 200, ACTION)
+        .always("DELETE /actions/tools/hello", 200, ACTION)
+        .always("GET /actions", 200, &listed())
+        .always("GET /actions/tools/", 200, &listed());
     let burst = wsk(&platform);
     let shown = burst.wsk(&["action", "get", "tools/hello"]).ok();
     assert!(
@@ -266,7 +266,7 @@ fn actions_are_shown_saved_listed_and_deleted() {
 }
 
 #[test]
-fn a_summary_stars_the_parameters_that_have_values() {
+fn a_summary_marks_parameters_with_values_with_a_star() {
     let described = r#"{"key":"parameters","value":[{"name":"who"},{"name":"b"}]}"#;
     let last = format!(r#"{described},{{"key":"final","value":true}}"#);
     let bound = r#"{"key":"b","value":1},{"key":"a","value":2}"#;
@@ -290,7 +290,7 @@ fn a_summary_stars_the_parameters_that_have_values() {
     ] {
         let platform = Platform::start();
         let action = action("guest", "hello", annotations, parameters);
-        platform.whatever("GET /actions/hello", 200, &action);
+        platform.always("GET /actions/hello", 200, &action);
         let summary = ["action", "get", "hello", "--summary"];
         assert_eq!(
             wsk(&platform).wsk(&summary).ok(),
@@ -306,16 +306,16 @@ fn listed() -> String {
 }
 
 #[test]
-fn refusals_end_with_their_status() {
+fn refusals_exit_with_the_code_of_their_status() {
     let platform = Platform::start();
     platform
-        .whatever("PUT /actions/hello", 409, REFUSAL)
-        .whatever(
+        .always("PUT /actions/hello", 409, REFUSAL)
+        .always(
             "GET /actions/secret",
             401,
             r#"{"error":"who are you","code":"t2"}"#,
         )
-        .whatever("GET /actions/proxied", 502, "<html>");
+        .always("GET /actions/proxied", 502, "<html>");
     let burst = wsk(&platform);
     burst.file("hello.py", "");
     assert_eq!(

@@ -24,10 +24,10 @@ fn record() -> String {
 }
 
 #[test]
-fn activations_are_listed_with_what_came_of_them() {
+fn activations_are_listed_with_their_status() {
     let platform = Platform::start();
     let list = format!("[{},{}]", summary(0, true), summary(1, false));
-    platform.whatever("GET /activations", 200, &list);
+    platform.always("GET /activations", 200, &list);
     let burst = wsk(&platform);
     let list = burst
         .wsk(&[
@@ -84,18 +84,18 @@ fn activations_are_listed_with_what_came_of_them() {
 }
 
 #[test]
-fn one_activation_is_shown_by_id_or_the_last() {
+fn an_activation_is_shown_by_id_or_as_the_last() {
     let platform = Platform::start();
     let one = format!("GET /activations/{ID}");
     platform
-        .whatever("GET /activations", 200, &format!("[{}]", summary(0, true)))
-        .whatever(&one, 200, &record())
-        .whatever(
+        .always("GET /activations", 200, &format!("[{}]", summary(0, true)))
+        .always(&one, 200, &record())
+        .always(
             &format!("{one}/result"),
             200,
             r#"{"result":{"a":1},"success":true,"status":"success","size":7}"#,
         )
-        .whatever(
+        .always(
             &format!("{one}/logs"),
             200,
             r#"{"logs":["2023-11-14T22:13:20.123456789Z stdout: hello","bare"]}"#,
@@ -142,10 +142,10 @@ fn one_activation_is_shown_by_id_or_the_last() {
 }
 
 #[test]
-fn whole_activations_are_listed_one_after_the_other() {
+fn full_activations_are_listed_one_after_another() {
     let platform = Platform::start();
     let list = r#"[{"activationId":"a","duration":1.50},{"activationId":"b"}]"#;
-    platform.whatever("GET /activations", 200, list);
+    platform.always("GET /activations", 200, list);
     let burst = wsk(&platform);
     assert_eq!(
         burst.wsk(&["activation", "list", "--full"]).ok(),
@@ -156,9 +156,9 @@ fn whole_activations_are_listed_one_after_the_other() {
 }
 
 #[test]
-fn without_activations_there_is_no_last() {
+fn last_without_activations_is_refused() {
     let platform = Platform::start();
-    platform.whatever("GET /activations", 200, "[]");
+    platform.always("GET /activations", 200, "[]");
     let burst = wsk(&platform);
     assert_eq!(
         burst.wsk(&["activation", "logs", "--last"]).fails(148),
@@ -169,7 +169,7 @@ fn without_activations_there_is_no_last() {
 #[test]
 fn a_poll_shows_each_activation_once() {
     let platform = Platform::start();
-    platform.whatever("GET /activations", 200, &format!("[{}]", record()));
+    platform.always("GET /activations", 200, &format!("[{}]", record()));
     let burst = wsk(&platform);
     let poll = burst.wsk(&[
         "activation",

@@ -21,13 +21,13 @@ fn api() -> String {
 }
 
 #[test]
-fn apis_lead_to_web_actions() {
+fn apis_are_created_for_web_actions_only() {
     let platform = Platform::start();
     let made = format!("POST {GATEWAY}/createApi");
     platform
-        .whatever("GET /actions/tools/hello", 200, &hello(true))
-        .whatever("GET /actions/plain", 200, &hello(false))
-        .whatever(&made, 200, &api());
+        .always("GET /actions/tools/hello", 200, &hello(true))
+        .always("GET /actions/plain", 200, &hello(false))
+        .always(&made, 200, &api());
     let burst = wsk(&platform);
     let create = [
         "api",
@@ -85,11 +85,11 @@ fn apis_lead_to_web_actions() {
 }
 
 #[test]
-fn a_file_of_yaml_is_sent_as_json() {
+fn a_yaml_file_is_sent_as_json() {
     let platform = Platform::start();
     let two = r#"{"gwApiUrl":"http://gw/shop","apidoc":{"basePath":"/shop","paths":{
         "/a":{"get":{}},"/b":{"get":{"x-openwhisk":{"action":"b","namespace":"guest","package":"default"}}}}}}"#;
-    platform.whatever(&format!("POST {GATEWAY}/createApi"), 200, two);
+    platform.always(&format!("POST {GATEWAY}/createApi"), 200, two);
     let burst = wsk(&platform);
     let yaml = "\
 swagger: '2.0'
@@ -106,9 +106,9 @@ paths:
 ";
     for name in ["api.yaml", "api.yml"] {
         burst.file(name, yaml);
-        let said = burst.wsk(&["api", "create", "-c", name]).ok();
+        let output = burst.wsk(&["api", "create", "-c", name]).ok();
         assert_eq!(
-            said,
+            output,
             "ok: created API /shop/a get\nhttp://gw/shop/a\n\
              ok: created API /shop/b get for action /guest/b\nhttp://gw/shop/b\n"
         );
@@ -134,8 +134,8 @@ fn apis_are_listed_shown_and_deleted() {
     let platform = Platform::start();
     let found = format!(r#"{{"apis":[{{"value":{}}}]}}"#, api());
     platform
-        .whatever(&format!("GET {GATEWAY}/getApi"), 200, &found)
-        .whatever(&format!("DELETE {GATEWAY}/deleteApi"), 200, "{}");
+        .always(&format!("GET {GATEWAY}/getApi"), 200, &found)
+        .always(&format!("DELETE {GATEWAY}/deleteApi"), 200, "{}");
     let burst = wsk(&platform);
     assert_eq!(
         burst.wsk(&["api", "list"]).ok(),
@@ -168,7 +168,7 @@ fn apis_are_listed_shown_and_deleted() {
 fn an_api_is_shown_with_its_address_and_as_yaml() {
     let platform = Platform::start();
     let found = format!(r#"{{"apis":[{{"value":{}}}]}}"#, api());
-    platform.whatever(&format!("GET {GATEWAY}/getApi"), 200, &found);
+    platform.always(&format!("GET {GATEWAY}/getApi"), 200, &found);
     let burst = wsk(&platform);
     let get = ["api", "get", "/shop"];
     let full = burst.wsk(&[&get[..], &["--full"]].concat()).ok();
@@ -192,7 +192,7 @@ fn an_api_is_shown_with_its_address_and_as_yaml() {
 }
 
 #[test]
-fn apis_are_listed_by_name_if_asked_for() {
+fn apis_are_sorted_by_name_on_request() {
     let platform = Platform::start();
     let named = |name: &str, path: &str| {
         format!(
@@ -202,7 +202,7 @@ fn apis_are_listed_by_name_if_asked_for() {
     };
     let found = [named("b", "/1"), named("A", "/2"), named("a", "/1")].join(",");
     let found = format!(r#"{{"apis":[{found}]}}"#);
-    platform.whatever(&format!("GET {GATEWAY}/getApi"), 200, &found);
+    platform.always(&format!("GET {GATEWAY}/getApi"), 200, &found);
     let burst = wsk(&platform);
     for flag in ["-n", "--name-sort"] {
         let listed = burst.wsk(&["api", "list", flag]).ok();

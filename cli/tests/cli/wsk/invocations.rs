@@ -5,29 +5,29 @@ use crate::platform::Platform;
 use crate::program::Burst;
 
 #[test]
-fn invocations_are_told_by_id_or_shown() {
+fn invocations_print_the_id_or_the_result() {
     let platform = Platform::start();
     let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
     let record = format!(
         r#"{{"activationId":"{ID}","response":{{"result":{{"n":1.50}},"success":true}},"logs":[]}}"#
     );
     platform
-        .whatever(
+        .always(
             "POST /actions/hello?blocking=false&result=false",
             202,
             &accepted,
         )
-        .whatever(
+        .always(
             "POST /actions/hello?blocking=true&result=false",
             200,
             &record,
         )
-        .whatever(
+        .always(
             "POST /actions/hello?blocking=true&result=true",
             200,
             r#"{"n":1.50}"#,
         )
-        .whatever("POST /actions/slow", 202, &accepted);
+        .always("POST /actions/slow", 202, &accepted);
     let burst = wsk(&platform);
     burst.file("params.json", r#"{"a":1,"b":2}"#);
     let invoke = ["action", "invoke", "hello"];
@@ -58,17 +58,17 @@ fn invocations_are_told_by_id_or_shown() {
 }
 
 #[test]
-fn an_action_that_fails_is_shown_where_errors_go() {
+fn a_failed_action_is_printed_to_stderr() {
     let platform = Platform::start();
     let record = format!(r#"{{"activationId":"{ID}","response":{{"result":{{"error":"no"}}}}}}"#);
     platform
-        .whatever("POST /actions/bad?blocking=true&result=false", 502, &record)
-        .whatever(
+        .always("POST /actions/bad?blocking=true&result=false", 502, &record)
+        .always(
             "POST /actions/bad?blocking=true&result=true",
             502,
             r#"{"error":"no"}"#,
         )
-        .whatever(
+        .always(
             "POST /actions/down",
             502,
             r#"{"error":"a proxy's","code":"t5"}"#,
@@ -100,10 +100,10 @@ fn an_action_that_fails_is_shown_where_errors_go() {
 }
 
 #[test]
-fn parameters_are_two_words_by_either_name() {
+fn burst_and_wsk_accept_parameters_as_two_words() {
     let platform = Platform::start();
     let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
-    platform.whatever("POST /actions/hello", 202, &accepted);
+    platform.always("POST /actions/hello", 202, &accepted);
     let invoke = ["action", "invoke", "-p", "k", "v", "hello", "-p", "n", "-1"];
     wsk(&platform).wsk(&invoke).ok();
     assert_eq!(sent(&platform), json!({"k": "v", "n": -1}));
@@ -112,10 +112,10 @@ fn parameters_are_two_words_by_either_name() {
 }
 
 #[test]
-fn parameters_of_one_word_are_those_that_none_follows() {
+fn only_burst_accepts_parameters_as_one_word() {
     let platform = Platform::start();
     let accepted = format!(r#"{{"activationId":"{ID}"}}"#);
-    platform.whatever("POST /actions/hello", 202, &accepted);
+    platform.always("POST /actions/hello", 202, &accepted);
     let burst = Burst::of(&platform);
     let invoke = ["action", "invoke", "hello"];
     for (params, expected) in [

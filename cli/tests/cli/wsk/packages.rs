@@ -9,16 +9,16 @@ const PACKAGE: &str = r#"{"namespace":"guest","name":"tools","version":"0.0.1","
     "feeds":[{"name":"changes","version":"0.0.1","annotations":[{"key":"feed","value":true}]}]}"#;
 
 #[test]
-fn packages_are_made_bound_shown_and_deleted() {
+fn packages_are_created_bound_shown_and_deleted() {
     let platform = Platform::start();
     platform
-        .whatever("PUT /packages/tools", 200, PACKAGE)
-        .whatever("PUT /packages/bound", 200, PACKAGE)
-        .whatever("GET /packages/tools", 200, PACKAGE)
-        .whatever("DELETE /packages/tools", 200, PACKAGE)
-        .whatever("GET /packages", 200, &format!("[{PACKAGE}]"))
-        .whatever("GET /api/v1/namespaces/whisk.system/packages", 200, "[]")
-        .whatever(
+        .always("PUT /packages/tools", 200, PACKAGE)
+        .always("PUT /packages/bound", 200, PACKAGE)
+        .always("GET /packages/tools", 200, PACKAGE)
+        .always("DELETE /packages/tools", 200, PACKAGE)
+        .always("GET /packages", 200, &format!("[{PACKAGE}]"))
+        .always("GET /api/v1/namespaces/whisk.system/packages", 200, "[]")
+        .always(
             "POST /packages/refresh",
             200,
             r#"{"added":[],"updated":[],"deleted":[]}"#,

@@ -5,7 +5,7 @@ use crate::platform::Platform;
 use crate::program::{AUTH, Burst};
 
 #[test]
-fn properties_are_kept_where_openwhisk_keeps_them() {
+fn properties_are_stored_in_wskprops() {
     let burst = Burst::alone();
     let path = burst.file(".wskprops", "# mine\nAPIGW_ACCESS_TOKEN=x\n");
     let set = [
@@ -61,7 +61,7 @@ fn properties_are_kept_where_openwhisk_keeps_them() {
 }
 
 #[test]
-fn certificates_are_properties() {
+fn certificates_are_set_as_properties() {
     let burst = Burst::alone();
     let set = [
         "property", "set", "--cert", "c.pem", "--key", "k.pem", "--cacert", "ca.pem",
@@ -105,15 +105,15 @@ fn certificates_are_properties() {
     );
     // These options have no effect on reaching a platform.
     let platform = Platform::start();
-    platform.whatever("GET /api/v1/namespaces", 200, r#"["guest"]"#);
+    platform.always("GET /api/v1/namespaces", 200, r#"["guest"]"#);
     let list = ["--cert", "c.pem", "--key", "k.pem", "namespace", "list"];
     wsk(&platform).wsk(&list).ok();
 }
 
 #[test]
-fn the_platform_says_its_build() {
+fn property_get_shows_the_platforms_build() {
     let platform = Platform::start();
-    platform.whatever(
+    platform.always(
         "GET /api/v1",
         200,
         r#"{"name":"burst","api":"/api/v1","description":"a platform","kinds":[],"build":"2026-01-02","buildno":"7"}"#,
@@ -142,9 +142,9 @@ fn the_platform_says_its_build() {
 }
 
 #[test]
-fn flags_go_before_the_environment_and_that_before_files() {
+fn flags_override_the_environment_which_overrides_files() {
     let platform = Platform::start();
-    platform.whatever("GET /api/v1/namespaces", 200, r#"["guest"]"#);
+    platform.always("GET /api/v1/namespaces", 200, r#"["guest"]"#);
     let host = format!("http://{}", platform.address());
     let list = ["namespace", "list"];
     let burst = Burst::alone()
@@ -171,7 +171,7 @@ fn flags_go_before_the_environment_and_that_before_files() {
 }
 
 #[test]
-fn a_link_by_any_other_name_is_burst() {
+fn help_shows_the_name_of_the_called_program() {
     let burst = Burst::alone();
     let help = burst.run(&["action", "create", "--help"]).ok();
     assert!(help.contains("Usage: burst action create"), "{help}");

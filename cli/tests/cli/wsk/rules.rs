@@ -7,16 +7,16 @@ const RULE: &str = r#"{"namespace":"guest","name":"on","version":"0.0.1","publis
     "trigger":{"path":"guest","name":"t"},"action":{"path":"guest","name":"a"},"annotations":[],"updated":1}"#;
 
 #[test]
-fn rules_are_made_turned_and_listed_with_their_status() {
+fn rules_are_created_toggled_and_listed_with_their_status() {
     let platform = Platform::start();
     let other = RULE.replace(r#""on""#, r#""gone""#);
     platform
-        .whatever("PUT /rules/on", 200, RULE)
-        .whatever("POST /rules/on", 200, "")
-        .whatever("GET /rules/on", 200, RULE)
-        .whatever("GET /api/v1/namespaces/guest/rules/on", 200, RULE)
-        .whatever("GET /rules", 200, &format!("[{RULE},{other}]"))
-        .whatever("DELETE /rules/on", 200, RULE);
+        .always("PUT /rules/on", 200, RULE)
+        .always("POST /rules/on", 200, "")
+        .always("GET /rules/on", 200, RULE)
+        .always("GET /api/v1/namespaces/guest/rules/on", 200, RULE)
+        .always("GET /rules", 200, &format!("[{RULE},{other}]"))
+        .always("DELETE /rules/on", 200, RULE);
     let burst = wsk(&platform);
     let create = ["rule", "create", "on", "t", "tools/a"];
     assert_eq!(burst.wsk(&create).ok(), "ok: created rule on\n");
@@ -59,12 +59,12 @@ fn rules_are_made_turned_and_listed_with_their_status() {
 }
 
 #[test]
-fn a_namespace_is_listed_as_a_whole() {
+fn namespace_get_lists_all_entities() {
     let platform = Platform::start();
     for collection in ["packages", "actions", "triggers", "rules"] {
-        platform.whatever(&format!("GET /{collection}"), 200, "[]");
+        platform.always(&format!("GET /{collection}"), 200, "[]");
     }
-    platform.whatever("GET /api/v1/namespaces", 200, r#"["guest"]"#);
+    platform.always("GET /api/v1/namespaces", 200, r#"["guest"]"#);
     let burst = wsk(&platform);
     assert_eq!(
         burst.wsk(&["namespace", "list"]).ok(),

@@ -22,16 +22,16 @@ fn failed(status: &str, result: &str) -> String {
 }
 
 #[test]
-fn triggers_fire_or_say_why_not() {
+fn triggers_fire_or_report_why_not() {
     let platform = Platform::start();
     platform
-        .whatever("PUT /triggers/t", 200, TRIGGER)
-        .whatever(
+        .always("PUT /triggers/t", 200, TRIGGER)
+        .always(
             "POST /triggers/t",
             202,
             &format!(r#"{{"activationId":"{ID}"}}"#),
         )
-        .whatever("POST /triggers/alone", 204, "");
+        .always("POST /triggers/alone", 204, "");
     let burst = wsk(&platform);
     let create = ["trigger", "create", "t", "-p", "a", "1"];
     assert_eq!(burst.wsk(&create).ok(), "ok: created trigger t\n");
@@ -53,13 +53,13 @@ fn triggers_fire_or_say_why_not() {
 }
 
 #[test]
-fn feeds_are_told_what_becomes_of_their_triggers() {
+fn feeds_are_invoked_when_their_triggers_change() {
     let platform = Platform::start();
     platform
-        .whatever("PUT /triggers/tick", 200, TRIGGER)
-        .whatever("GET /triggers/tick", 200, TRIGGER)
-        .whatever("DELETE /triggers/tick", 200, TRIGGER)
-        .whatever(FEED, 200, &record(r#"{"config":{"minutes":5}}"#));
+        .always("PUT /triggers/tick", 200, TRIGGER)
+        .always("GET /triggers/tick", 200, TRIGGER)
+        .always("DELETE /triggers/tick", 200, TRIGGER)
+        .always(FEED, 200, &record(r#"{"config":{"minutes":5}}"#));
     let burst = wsk(&platform);
     let feed = [
         "--feed",
@@ -122,12 +122,12 @@ fn feeds_are_told_what_becomes_of_their_triggers() {
 }
 
 #[test]
-fn a_trigger_whose_feed_fails_is_taken_back() {
+fn a_trigger_is_deleted_if_its_feed_fails() {
     let platform = Platform::start();
     platform
-        .whatever("PUT /triggers/tick", 200, TRIGGER)
-        .whatever("DELETE /triggers/tick", 200, TRIGGER)
-        .whatever(
+        .always("PUT /triggers/tick", 200, TRIGGER)
+        .always("DELETE /triggers/tick", 200, TRIGGER)
+        .always(
             FEED,
             502,
             &failed("application error", r#"{"error":"minutes is missing"}"#),
@@ -149,7 +149,7 @@ fn a_trigger_whose_feed_fails_is_taken_back() {
 }
 
 #[test]
-fn a_trigger_outlives_its_feed() {
+fn a_trigger_is_shown_and_deleted_although_its_feed_fails() {
     let refused = failed("application error", r#"{"error":"no such alarm"}"#);
     let gone = r#"{"error":"The requested resource does not exist.","code":"t3"}"#;
     for (status, answer, why) in [
@@ -158,9 +158,9 @@ fn a_trigger_outlives_its_feed() {
     ] {
         let platform = Platform::start();
         platform
-            .whatever("GET /triggers/tick", 200, TRIGGER)
-            .whatever("DELETE /triggers/tick", 200, TRIGGER)
-            .whatever(FEED, status, answer);
+            .always("GET /triggers/tick", 200, TRIGGER)
+            .always("DELETE /triggers/tick", 200, TRIGGER)
+            .always(FEED, status, answer);
         let burst = wsk(&platform);
         let shown = burst.wsk(&["trigger", "get", "tick"]);
         assert_eq!(shown.code, Some(0), "{shown:?}");
@@ -184,7 +184,7 @@ fn a_trigger_outlives_its_feed() {
 }
 
 #[test]
-fn what_a_feed_refuses_is_an_invalid_request_and_what_it_fails_at_is_not() {
+fn only_application_errors_of_a_feed_are_invalid_requests() {
     for (status, code) in [
         ("application error", 6),
         ("action developer error", 8),
@@ -193,9 +193,9 @@ fn what_a_feed_refuses_is_an_invalid_request_and_what_it_fails_at_is_not() {
         let platform = Platform::start();
         let record = failed(status, r#"{"error":"no such minute"}"#);
         platform
-            .whatever("PUT /triggers/tick", 200, TRIGGER)
-            .whatever("DELETE /triggers/tick", 200, TRIGGER)
-            .whatever(FEED, 502, &record);
+            .always("PUT /triggers/tick", 200, TRIGGER)
+            .always("DELETE /triggers/tick", 200, TRIGGER)
+            .always(FEED, 502, &record);
         let feed = ["--feed", "/whisk.system/alarms/interval"];
         let create = [&["trigger", "create", "tick"], &feed[..]].concat();
         let ran = Burst::of(&platform).run(&create);

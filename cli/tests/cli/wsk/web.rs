@@ -8,7 +8,7 @@ const ACTION: &str = r#"{"namespace":"guest","name":"page"}"#;
 #[test]
 fn web_actions_are_annotated() {
     let platform = Platform::start();
-    platform.whatever("PUT /actions/page", 200, ACTION);
+    platform.always("PUT /actions/page", 200, ACTION);
     let burst = wsk(&platform);
     burst.file("page.js", "code");
     let create = ["action", "create", "page", "page.js"];
@@ -39,7 +39,7 @@ fn web_actions_are_annotated() {
 }
 
 #[test]
-fn the_secret_of_a_web_action_is_a_number_that_stays() {
+fn the_generated_secret_of_a_web_action_survives_updates() {
     let platform = Platform::start();
     let secret = |value: &str| {
         let web = r#"{"key":"web-export","value":true}"#;
@@ -47,10 +47,10 @@ fn the_secret_of_a_web_action_is_a_number_that_stays() {
         action("guest", "page", &format!("{web},{secret}"), "")
     };
     platform
-        .whatever("GET /actions/page", 200, &secret("4503599627370497"))
-        .whatever("GET /actions/worded", 200, &secret("\"word\""))
-        .whatever("PUT /actions/page", 200, ACTION)
-        .whatever("PUT /actions/worded", 200, ACTION);
+        .always("GET /actions/page", 200, &secret("4503599627370497"))
+        .always("GET /actions/worded", 200, &secret("\"word\""))
+        .always("PUT /actions/page", 200, ACTION)
+        .always("PUT /actions/worded", 200, ACTION);
     let burst = wsk(&platform);
     burst.file("page.js", "code");
     let asked = |args: &[&str]| {

@@ -109,8 +109,8 @@ const ALL: &[Attempt] = &[
             .map(drop)
     }),
     ("see other processes", see_processes),
-    ("kill the runtime", || unimpressed(Signal::KILL)),
-    ("stop the runtime", || unimpressed(Signal::STOP)),
+    ("kill the runtime", || signal_first_process(Signal::KILL)),
+    ("stop the runtime", || signal_first_process(Signal::STOP)),
 ];
 
 /// The kind of error that each attempt met; none if it succeeded.
@@ -193,7 +193,7 @@ fn see_processes() -> io::Result<()> {
 }
 
 /// This user may send the signal, but the first process of a container ignores it.
-fn unimpressed(signal: Signal) -> io::Result<()> {
+fn signal_first_process(signal: Signal) -> io::Result<()> {
     kill_process(Pid::INIT, signal)?;
     let stat = fs::read_to_string("/proc/1/stat")?;
     match stat.rsplit_once(") ").map(|(_, rest)| &rest[..1]) {

@@ -72,12 +72,12 @@ struct Everything {
 fn work(input: Input, burst: &BurstContext) -> Result<Report, Error> {
     match input {
         Input::Everything { setuid } => {
-            let said = setuid.map(|copy| Command::new(copy).arg(WHO).output());
-            let said = said.transpose()?.map(|said| said.stdout);
+            let output = setuid.map(|copy| Command::new(copy).arg(WHO).output());
+            let output = output.transpose()?.map(|output| output.stdout);
             Ok(Report::Everything(Everything {
                 attempts: attempts::all(),
                 user: geteuid().as_raw(),
-                setuid: said.map(|said| String::from_utf8_lossy(&said).into_owned()),
+                setuid: output.map(|output| String::from_utf8_lossy(&output).into_owned()),
             }))
         }
         Input::Exhaust => Ok(neighbour::exhaust().map(|()| Report::Nothing)?),

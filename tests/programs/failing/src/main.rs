@@ -80,9 +80,11 @@ fn count(burst: &BurstContext) -> Result<String, Error> {
     burst.send(*calls, next)?;
     // No worker leaves before all have sent.
     burst.barrier()?;
-    let told: u32 = burst.recv((me + size - 1) % size)?;
-    if told != *calls {
-        return Err(Error::new(format!("call {calls} was told of call {told}")));
+    let received: u32 = burst.recv((me + size - 1) % size)?;
+    if received != *calls {
+        return Err(Error::new(format!(
+            "call {calls} was told of call {received}"
+        )));
     }
     Ok(format!("{calls} {}", std::process::id()))
 }

@@ -40,19 +40,19 @@ fn amqp(player: &mut Player, step: &Value) -> io::Result<Value> {
     let password = given("password", &address.password);
     let vhost = given("vhost", &address.path);
     let mut open_ones = Vec::new();
-    let mut came = Vec::new();
+    let mut results = Vec::new();
     for _ in 0..number(step, "connections", 1) {
-        came.clear();
+        results.clear();
         match Line::open(&address, (&user, &password), &vhost) {
             Err(refused) => {
-                came.push(refused);
+                results.push(refused);
                 break;
             }
             Ok(mut line) => {
-                came.push("ok".to_owned());
+                results.push("ok".to_owned());
                 for method in step["methods"].as_array().into_iter().flatten() {
                     for number in 0..method["times"].as_u64().unwrap_or(1) {
-                        came.push(line.play(player, method, number));
+                        results.push(line.play(player, method, number));
                     }
                 }
                 open_ones.push(line);
@@ -60,8 +60,8 @@ fn amqp(player: &mut Player, step: &Value) -> io::Result<Value> {
         }
     }
     pause(step, 0);
-    came.dedup();
-    Ok(json!(came))
+    results.dedup();
+    Ok(json!(results))
 }
 
 impl Line {

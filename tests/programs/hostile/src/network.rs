@@ -64,7 +64,7 @@ fn bytes(step: &Value) -> Vec<u8> {
 }
 
 /// Connects. If nobody listens, the kernel may choose that very port as the source, and connect the socket with itself.
-fn somebody(at: SocketAddr) -> io::Result<TcpStream> {
+fn connect_to(at: SocketAddr) -> io::Result<TcpStream> {
     let stream = TcpStream::connect_timeout(&at, PATIENCE)?;
     match stream.local_addr()? == at {
         true => Err(io::ErrorKind::ConnectionRefused.into()),
@@ -80,7 +80,7 @@ fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
     let mut refused = Value::Null;
     for address in addresses(player, step) {
         for _ in 0..number(step, "count", 1) {
-            match somebody(address) {
+            match connect_to(address) {
                 Ok(stream) => {
                     stream.set_nonblocking(true)?;
                     open.push((stream, 0));
@@ -122,7 +122,7 @@ fn scan(player: &mut Player, step: &Value) -> io::Result<Value> {
             if Instant::now() > until {
                 break;
             }
-            open += u32::from(somebody(address).is_ok());
+            open += u32::from(connect_to(address).is_ok());
         }
     }
     Ok(json!(open))
@@ -133,7 +133,7 @@ fn stream(player: &mut Player, step: &Value) -> io::Result<Value> {
     let block = vec![b'x'; 1 << 20];
     let mut sent = 0;
     for address in addresses(player, step) {
-        let Ok(mut stream) = somebody(address) else {
+        let Ok(mut stream) = connect_to(address) else {
             continue;
         };
         stream.set_write_timeout(Some(PATIENCE))?;

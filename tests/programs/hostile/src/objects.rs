@@ -24,15 +24,15 @@ pub const STEPS: &[(&str, Step)] = &[
 /// `signed`, or the reason of the refusal.
 fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
-    let mut came = Vec::new();
+    let mut results = Vec::new();
     for question in step["questions"].as_array().into_iter().flatten() {
         let text = |index: usize| question[index].as_str().unwrap_or_default();
-        came.push(match signed(player, &address, text(0), text(1)) {
+        results.push(match signed(player, &address, text(0), text(1)) {
             Ok(_) => "signed".to_owned(),
             Err(refused) => refused,
         });
     }
-    Ok(json!(came))
+    Ok(json!(results))
 }
 
 /// Sends a request to every socket of this machine with a name like a signer's, with the flare's own token.
@@ -44,17 +44,17 @@ fn others_signers(player: &mut Player, _: &Value) -> io::Result<Value> {
     );
     let question = player.named(&question);
     let own = signer(&address);
-    let mut came = Vec::new();
+    let mut results = Vec::new();
     for line in fs::read_to_string("/proc/net/unix")?.lines() {
         let name = line
             .rsplit_once(" @")
             .map_or("", |(_, name)| name.trim_end_matches('@'));
-        if name.len() == own.len() && name != own && !came.contains(&name.to_owned()) {
-            came.push(ask(name, &question).err().unwrap_or_default());
+        if name.len() == own.len() && name != own && !results.contains(&name.to_owned()) {
+            results.push(ask(name, &question).err().unwrap_or_default());
         }
     }
-    came.dedup();
-    Ok(json!(came))
+    results.dedup();
+    Ok(json!(results))
 }
 
 /// Connects to the flare's own signer, sends something, and stays connected for a while.
@@ -78,7 +78,7 @@ fn signer_noise(player: &mut Player, step: &Value) -> io::Result<Value> {
 /// status.
 fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
     let address = BackendAddress::of(player)?;
-    let mut came = 0;
+    let mut status = 0;
     let mut open_ones = Vec::new();
     for number in 0..number(step, "times", 1) {
         let name = word(step, "name").replace("NUMBER", &number.to_string());
@@ -105,11 +105,11 @@ fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
             let _ = (&stream).write_all(&request);
             open_ones.push(stream);
         } else {
-            came = backend::status(host, &request);
+            status = backend::status(host, &request);
         }
     }
     pause(step, 0);
-    Ok(json!(came))
+    Ok(json!(status))
 }
 
 /// Returns the URL, or the reason of the refusal.

@@ -89,12 +89,12 @@ impl Player {
                 .flatten()
                 .find(|(known, _)| *known == name)
                 .map(|(_, play)| play);
-            let came = match known {
+            let result = match known {
                 Some(play) => play(self, step),
                 None => Err(io::Error::other(format!("no step is called {name}"))),
             };
-            let came = came.unwrap_or_else(|error| json!({"refused": kind(&error)}));
-            self.noted.push(json!({ name: came }));
+            let result = result.unwrap_or_else(|error| json!({"refused": kind(&error)}));
+            self.noted.push(json!({ name: result }));
         }
     }
 
