@@ -64,28 +64,28 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     * and is removed together with the call that has taken it.
     */
   def sharedBy(assignment: PackAssignment): Option[Supply] =
-    val others = assignment.shared.fold(Vector.empty)(in(_).map(_._2))
+    val others = assignment.shared.fold(Vector.empty)(callsIn(_).map(_._2))
     val open = others.filter(_.isUp).flatMap(_.shares).headOption
     Option.when(others.nonEmpty)(open.fold(Supply.Starting)(Supply.Shared(_)))
 
-  private def in(container: SharedContainer): Vector[(PackKey, Active)] =
+  private def callsIn(container: SharedContainer): Vector[(PackKey, Active)] =
     active.iterator.filter(_._2.assignment.shared.contains(container)).toVector
 
   /** Whether calls run in this container. */
   def isIn(pack: LoadedPack): Boolean = active.valuesIterator.exists(_.isIn(pack))
 
   /** A container's program runs: the calls that waited for it join. */
-  def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: there =>
-    active = active.updated(key, there.copy(shares = Some(pack), isUp = true))
-    there.assignment.shared.toVector.flatMap(in).filter(_._2.waits).foreach: (waiting, call) =>
+  def shares(key: PackKey, pack: LoadedPack): Unit = active.get(key).foreach: entry =>
+    active = active.updated(key, entry.copy(shares = Some(pack), isUp = true))
+    entry.assignment.shared.toVector.flatMap(callsIn).filter(_._2.waits).foreach: (waiting, call) =>
       call.actor ! PackActor.Join(Some(pack))
       active = active.updated(waiting, call.copy(waits = false, shares = Some(pack), isUp = true))
 
   /** A call has left its container: if no other call runs in it or starts one for those that wait, the first
     * of these starts it.
     */
-  private def left(container: SharedContainer): Unit =
-    val others = in(container)
+  private def callLeft(container: SharedContainer): Unit =
+    val others = callsIn(container)
     if others.nonEmpty && others.forall(_._2.waits) then
       val (key, first) = others.head
       first.actor ! PackActor.Join(None)
@@ -98,9 +98,9 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
         pack.actor ! run
         val known = run.copy(assignment = run.assignment.withoutInputs)
         active = active.updated(key, pack.copy(runs = Some(known)))
-      case None => groupGone(run)
+      case None => groupEnded(run)
 
-  def groupGone(run: PackActor.Run): Unit =
+  def groupEnded(run: PackActor.Run): Unit =
     val failure = Failure(FailureKind.PackLost, "the group has ended", operation = Some(Operation.Start))
     refuse(run.assignment, run.replyTo, failure)
 
@@ -108,8 +108,8 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
   def refuse(assignment: PackAssignment, replyTo: ActorRef[PackReport], failure: Failure): Unit =
     PackReporter(assignment, services, replyTo).ended(reusable = false, Some(failure))
 
-  def tell(flareId: FlareId, pack: PackId)(command: PackActor.Command): Unit =
-    for (key, there) <- active if key.pack == pack && there.isOf(flareId) do there.actor ! command
+  def send(flareId: FlareId, pack: PackId)(command: PackActor.Command): Unit =
+    for (key, entry) <- active if key.pack == pack && entry.isOf(flareId) do entry.actor ! command
 
   /** A container has exited; it may belong to a pack. */
   def exited(containerId: String, exit: ContainerExit): Unit =
@@ -132,13 +132,13 @@ private final class ActivePacks(services: PackServices, context: ActorContext[In
     val ended = active.get(key)
     ended.flatMap(_.runs).filterNot(run =>
       answered.contains(run.assignment.flareId)
-    ).foreach(groupGone)
+    ).foreach(groupEnded)
     remove(key)
 
   private def remove(key: PackKey): Unit =
     val ended = active.get(key)
     active -= key
-    ended.flatMap(_.assignment.shared).foreach(left)
+    ended.flatMap(_.assignment.shared).foreach(callLeft)
 
   /** The actor of a pack that has finished is no longer active, so this one broke off. */
   def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>

@@ -76,11 +76,11 @@ object ControllerLink:
     case Joined
 
     /** There will be no session. */
-    case TurnedAway(reason: String)
+    case Refused(reason: String)
 
   /** @param home
     *   the identity of the data directory, see `Hello`
-    * @param asked
+    * @param hint
     *   the question to the operator when no endpoint answers
     * @param journalMemory
     *   bytes of reports that may be kept for another scheduler
@@ -88,7 +88,7 @@ object ControllerLink:
   final case class Settings(
       endpoints: Vector[SessionEndpoint],
       home: String,
-      asked: String,
+      hint: String,
       journalMemory: Long
   )
 
@@ -141,7 +141,7 @@ private final class ControllerLink(
     var free = Option.empty[Boolean]
     private val packs = PackRelay(journals, outbox.put)
     export outbox.put
-    export packs.{adopt, began, outputStored, over as ended, report}
+    export packs.{adopt, began, outputStored, remove as ended, report}
 
     reports ! ProducerController.Start(context.messageAdapter(Demand(_)))
     commands ! ConsumerController.Start(context.messageAdapter(Received(_)))
@@ -170,7 +170,7 @@ private final class ControllerLink(
     def isOverdue: Boolean = MonotonicTime.now() > lease
 
     /** The scheduler hands over: nothing more can be sent to it. */
-    def over(): Unit = isOver = true
+    def markOver(): Unit = isOver = true
 
     /** Whether it is time to look for another scheduler. */
     def isQuiet: Boolean =
@@ -199,11 +199,11 @@ private final class ControllerLink(
     hello(status, tries)
     if hellos == HellosBeforeWarning then context.log.warn(unanswered)
     // no scheduler can have placed anything here
-    if status.isLeaving then invoker ! Invoker.LeaveHeard(free = None)
+    if status.isLeaving then invoker ! Invoker.LeaveAcknowledged(free = None)
     receive {
       case Heartbeat(now) => connecting(invoker, now, tries, (hellos + 1).min(HellosBeforeWarning + 1))
       case Refused(reason) =>
-        events ! Event.TurnedAway(reason)
+        events ! Event.Refused(reason)
         Behaviors.same
       case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
         join(invoker, status, Session(welcome, MonotonicTime.now()))
@@ -221,7 +221,7 @@ private final class ControllerLink(
   ): Behavior[Command] =
     epoch = session.welcome.epoch
     // the new scheduler may be of a release that never sends this
-    want(invoker, Vector.empty)
+    requestRoom(invoker, Vector.empty)
     session.beat(status)
     invoker ! Invoker.RenewLease(session.lease)
     val held = journals.held
@@ -249,7 +249,7 @@ private final class ControllerLink(
   private def unanswered: String =
     val addresses = endpoints.map(_.address).map(at => s"${at.host.mkString}:${at.port.mkString}")
     s"no controller answers at ${addresses.mkString(", ")}, or another, silent invoker still holds this id; " +
-      s"still trying. Is a controller running there, and ${settings.asked}?"
+      s"still trying. Is a controller running there, and ${settings.hint}?"
 
   private def connected(
       invoker: ActorRef[Invoker.Command],
@@ -260,13 +260,13 @@ private final class ControllerLink(
       session.beat(now)
       if session.isQuiet then
         hello(now, session.welcome.tries)
-        if now.isLeaving && session.isIdle then invoker ! Invoker.LeaveHeard(free = None)
+        if now.isLeaving && session.isIdle then invoker ! Invoker.LeaveAcknowledged(free = None)
       if now == status then Behaviors.same else connected(invoker, now, session)
-    case Seen(beat, news, free) =>
+    case Seen(beat, wantedPacks, free) =>
       session.seen(beat)
       session.free = free
-      if status.isLeaving then invoker ! Invoker.LeaveHeard(free)
-      news.foreach(want(invoker, _))
+      if status.isLeaving then invoker ! Invoker.LeaveAcknowledged(free)
+      wantedPacks.foreach(requestRoom(invoker, _))
       invoker ! Invoker.RenewLease(session.lease)
       Behaviors.same
     case Check if session.isOverdue =>
@@ -277,7 +277,7 @@ private final class ControllerLink(
     case Broken =>
       leave(invoker, status, session, SessionEnd.BrokenMessage)
     case Over(over, true) if over == session.welcome.session =>
-      session.over()
+      session.markOver()
       hello(status, session.welcome.tries)
       Behaviors.same
     case Over(over, false) if over == session.welcome.session =>
@@ -328,11 +328,11 @@ private final class ControllerLink(
       fetches.get(fetch).foreach(_ ! chunk)
       fetches = fetches.removed(fetch)
     case missing: PackageMissing =>
-      val (askers, others) = fetches.partition(_._1.packageId == missing.packageId)
-      askers.values.foreach(_ ! missing)
+      val (requesters, others) = fetches.partition(_._1.packageId == missing.packageId)
+      requesters.values.foreach(_ ! missing)
       fetches = others
 
-  private def want(invoker: ActorRef[Invoker.Command], packs: Vector[WantedPacks]): Unit =
+  private def requestRoom(invoker: ActorRef[Invoker.Command], packs: Vector[WantedPacks]): Unit =
     if packs != wanted then
       wanted = packs
       invoker ! InvokerRequest(WantRoom(packs), answers)
@@ -346,7 +346,7 @@ private final class ControllerLink(
     context.log.warn(s"${end.sentence}: every pack is killed before another session begins")
     session.close()
     fetches = Map.empty
-    want(invoker, Vector.empty)
+    requestRoom(invoker, Vector.empty)
     journals.clear()
     keptSince = None
     val failure = Failure(FailureKind.InvokerLost, end.sentence, invoker = Some(status.id))

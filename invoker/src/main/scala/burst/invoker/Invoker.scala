@@ -55,11 +55,11 @@ object Invoker:
     */
   final case class Leave(replyTo: ActorRef[Done]) extends Internal
 
-  /** A heartbeat that announced the leaving was heard. If the scheduler says whether the machine is free,
-    * only that decides whether anything is on its way: the scheduler places no more there, and whatever it
-    * had placed holds slots.
+  /** A heartbeat that announced the leaving was acknowledged. If the scheduler says whether the machine is
+    * free, only that decides whether anything is on its way: the scheduler places no more there, and whatever
+    * it had placed holds slots.
     */
-  final case class LeaveHeard(free: Option[Boolean]) extends Internal
+  final case class LeaveAcknowledged(free: Option[Boolean]) extends Internal
 
   /** Packs may run until then, unless that is renewed. Without any renewal they have no lease. */
   final case class RenewLease(until: MonotonicTime) extends Internal
@@ -112,7 +112,7 @@ private final class Invoker(
   def begin(): Behavior[Command] =
     services.driver.onRoom(() => context.self ! RoomChanged)
     controller ! RegisterInvoker(status, context.self)
-    prewarmed.startLacking()
+    prewarmed.startMissing()
     measure()
     Behaviors.receiveMessage: command =>
       on(command)
@@ -126,11 +126,11 @@ private final class Invoker(
   private def isIdle: Boolean = packs.isEmpty && cleanings.isEmpty
 
   private def on(command: Command): Unit = command match
-    case InvokerRequest(command, replyTo) => obey(command, replyTo)
-    case PackActor.Finished(key, there, unused, answered, spent) =>
+    case InvokerRequest(command, replyTo) => handle(command, replyTo)
+    case PackActor.Finished(key, pack, unused, answered, spent) =>
       packs.finished(key, answered)
       unused.foreach(prewarmed.takeBack)
-      there.foreach(left(_, spent))
+      pack.foreach(takeBack(_, spent))
     case PackActor.Shares(key, pack) => packs.shares(key, warm.watched(pack))
     case ActivePacks.Terminated(key) => packs.terminated(key)
     case WarmPacks.Exited(container, exit) =>
@@ -147,7 +147,7 @@ private final class Invoker(
         prewarmed.beat()
         measure()
     case RoomChanged => if !closing then beat()
-    case LeaveHeard(free) => departure.hear(free, isIdle)
+    case LeaveAcknowledged(free) => departure.onAcknowledged(free, isIdle)
     case RenewLease(until) => packs.renewLease(until)
     case EndPacks(failure, replyTo) => packs.end(failure, replyTo)
     case Leave(replyTo) =>
@@ -161,7 +161,7 @@ private final class Invoker(
       warm.close()
       prewarmed.close()
 
-  private def obey(command: InvokerCommand, replyTo: ActorRef[InvokerReport]): Unit = command match
+  private def handle(command: InvokerCommand, replyTo: ActorRef[InvokerReport]): Unit = command match
     case PreparePack(assignment) if !assignment.packSizes.lift(assignment.pack).exists(_ > 0) =>
       val message = s"there is no pack ${assignment.pack} with workers in this flare"
       packs.refuse(assignment, replyTo, Failure(FailureKind.InvalidInput, message))
@@ -169,14 +169,14 @@ private final class Invoker(
       assignment.group match
         case Some(GroupRole.Member(group)) =>
           val run = PackActor.Run(assignment, replyTo)
-          if closing then packs.groupGone(run) else packs.join(group, run)
+          if closing then packs.groupEnded(run) else packs.join(group, run)
         case _ => prepare(assignment, replyTo)
-    case StartPack(flareId, pack, endpoints) => packs.tell(flareId, pack)(PackActor.Start(flareId, endpoints))
+    case StartPack(flareId, pack, endpoints) => packs.send(flareId, pack)(PackActor.Start(flareId, endpoints))
     case AbortPack(flareId, pack, failure) =>
-      packs.tell(flareId, pack)(PackActor.Abort(flareId, failure, atOnce = false))
-    case OutputStored(flareId, pack) => packs.tell(flareId, pack)(PackActor.OutputStored(flareId))
+      packs.send(flareId, pack)(PackActor.Abort(flareId, failure, atOnce = false))
+    case OutputStored(flareId, pack) => packs.send(flareId, pack)(PackActor.OutputStored(flareId))
     case CleanFlare(flareId, backend) => cleanings.start(flareId, backend, replyTo)
-    case WantRoom(packs) => services.driver.want(packs)
+    case WantRoom(packs) => services.driver.requestRoom(packs)
     // handled by the link, which keeps packs' reports, and reads the latter from `Seen`
     case _: (AdoptPack | PackStored) | NothingMore => ()
 
@@ -189,8 +189,8 @@ private final class Invoker(
     else if closing then packs.refuse(assignment, replyTo, Stopping)
     else
       val shape = PackShape.of(assignment)
-      val there = packs.sharedBy(assignment)
-      if there.isDefined then there.foreach(packs.launch(assignment, _, replyTo))
+      val shared = packs.sharedBy(assignment)
+      if shared.isDefined then shared.foreach(packs.launch(assignment, _, replyTo))
       else
         warm.take(shape)(victims(shape, _)) match
           case None =>
@@ -238,7 +238,7 @@ private final class Invoker(
   /** A call or flare has left this container: what happens to the container depends on whether others are in
     * it.
     */
-  private def left(pack: LoadedPack, spent: Boolean): Unit =
+  private def takeBack(pack: LoadedPack, spent: Boolean): Unit =
     if packs.isIn(pack) then services.packages ! PackageCache.Release(pack.packageId)
     else if spent then warm.discard(pack)
     else keep(pack)
@@ -248,14 +248,14 @@ private final class Invoker(
     warm.keep(pack)
     measure()
     // the next flare may come immediately, and should find what is warm
-    if !closing && warm.offers != told then beat()
+    if !closing && warm.offers != reported then beat()
 
-  /** The warm packs that the controller was last told about. */
-  private var told = Set.empty[WarmPack]
+  /** The warm packs in the last heartbeat. */
+  private var reported = Set.empty[WarmPack]
 
   private def beat(): Unit =
     val now = status
-    told = now.warm
+    reported = now.warm
     controller ! Heartbeat(now)
 
   /** Updates metrics that the packs themselves do not know, as often as the controller gets a heartbeat. */

@@ -17,12 +17,12 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 /** The process that `burst invoker` turns into: an invoker that works for the configured controllers. */
 object Main:
   /** How long this process's last traces may take to reach their collector. */
-  private val LastWords = 5.seconds
+  private val TracesTimeout = 5.seconds
 
   /** The last messages to the controller leave within a second, or not at all (Artery's
     * `shutdown-flush-timeout`).
     */
-  private val LastLine = 2.seconds
+  private val TerminationTimeout = 2.seconds
 
   def main(arguments: Array[String]): Unit = Node.run(Role.Invoker)((settings, _) => start(settings))
 
@@ -43,7 +43,7 @@ object Main:
         case Event.Joined =>
           joined.trySuccess(())
           Behaviors.same
-        case Event.TurnedAway(reason) =>
+        case Event.Refused(reason) =>
           giveUp(reason)
           Behaviors.same
       },
@@ -57,13 +57,13 @@ object Main:
       endpoints = cluster.seedAddresses.map(SessionEndpoint.at)
       link = system.systemActorOf(
         ControllerLink(
-          ControllerLink.Settings(endpoints, config.home, cluster.proof.asked, config.journalMemory),
+          ControllerLink.Settings(endpoints, config.home, cluster.proof.hint, config.journalMemory),
           events
         ),
         "burst-controller-link"
       )
       running = prepared.start(link, metrics, traces)
-      _ = Seq(link, running.ref).foreach(broken(_)(giveUp))
+      _ = Seq(link, running.ref).foreach(watchPart(_)(giveUp))
     yield new Node:
       val ready = joined.future.map(_ => s"${running.packs}\nburst invoker ${config.id.value} is ready")
       override def lost: Future[String] = unusable.future
@@ -77,20 +77,20 @@ object Main:
             // All messages are on their way when the system has terminated. A connection to a dead controller
             // can delay that, and nothing depends on such a connection.
             system.terminate()
-            val told = Future(traces.close())(using blocking)
-            atMost(LastWords, atMost(LastLine, system.whenTerminated).zip(told))
+            val tracesClosed = Future(traces.close())(using blocking)
+            atMost(TracesTimeout, atMost(TerminationTimeout, system.whenTerminated).zip(tracesClosed))
 
   /** Ends the node when one of its parts has died of a defect: without it this process would exist and do
     * nothing.
     */
-  private[invoker] def broken(part: ActorRef[Nothing])(tell: String => Unit)(using
+  private[invoker] def watchPart(part: ActorRef[Nothing])(report: String => Unit)(using
       system: ActorSystem[?]
   ): Unit =
     val watch = Behaviors.setup[Nothing]: context =>
       context.watch(part)
       Behaviors.receiveSignal[Nothing]:
         case (_, Terminated(_)) =>
-          tell(s"${part.path.name} died of a defect (see burst.log in its data directory): start it again.")
+          report(s"${part.path.name} died of a defect (see burst.log in its data directory): start it again.")
           Behaviors.stopped
     system.systemActorOf(watch, s"${part.path.name}-watch"): Unit
 

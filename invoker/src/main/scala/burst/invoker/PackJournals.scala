@@ -18,7 +18,7 @@ private final class PackJournals(limit: Long):
   def begin(pack: PackKey): Unit =
     if !journals.contains(pack) then
       // Attempts do not overlap: all packs of the previous one have ended.
-      journals.keys.filter(known => known.copy(attempt = pack.attempt) == pack).foreach(over)
+      journals.keys.filter(known => known.copy(attempt = pack.attempt) == pack).foreach(remove)
       journals = journals.updated(pack, Journal())
 
   /** Returns the report with its number, if its pack has a journal. */
@@ -27,20 +27,20 @@ private final class PackJournals(limit: Long):
     journals.get(pack).fold(report): journal =>
       val numbered = report.copy(number = Some(journal.last + 1))
       val size = sizeOf(report)
-      if !journal.isWhole || bytes + size > limit then
-        put(pack, Journal(ends(numbered), journal.last + 1, isWhole = false))
-      else put(pack, Journal(journal.told :+ numbered, journal.last + 1, bytes = journal.bytes + size))
+      if !journal.isComplete || bytes + size > limit then
+        put(pack, Journal(ends(numbered), journal.last + 1, isComplete = false))
+      else put(pack, Journal(journal.reports :+ numbered, journal.last + 1, bytes = journal.bytes + size))
       numbered
 
-  /** The first `reports` reports are stored. */
-  def stored(pack: PackKey, reports: Long): Unit =
+  /** The first `count` reports are stored. */
+  def stored(pack: PackKey, count: Long): Unit =
     journals.get(pack).foreach: journal =>
-      val (stored, rest) = journal.told.span(_.number.forall(_ <= reports))
+      val (stored, rest) = journal.reports.span(_.number.forall(_ <= count))
       val finished = stored.iterator.flatMap(_.events).flatMap(finishedBy).toSet
-      val left = stored.map(compacted(_, finished)).filterNot(isEmpty) ++ rest
-      put(pack, journal.copy(left, bytes = left.iterator.map(sizeOf).sum))
+      val remaining = stored.map(compacted(_, finished)).filterNot(isEmpty) ++ rest
+      put(pack, journal.copy(remaining, bytes = remaining.iterator.map(sizeOf).sum))
 
-  def over(pack: PackKey): Unit =
+  def remove(pack: PackKey): Unit =
     journals.get(pack).foreach(journal => bytes -= journal.bytes)
     journals -= pack
 
@@ -51,9 +51,9 @@ private final class PackJournals(limit: Long):
   def held: Vector[PackKey] = journals.keys.toVector
 
   /** The packs of which only the end is kept. */
-  def partial: Vector[PackKey] = journals.filterNot(_._2.isWhole).keys.toVector
+  def partial: Vector[PackKey] = journals.filterNot(_._2.isComplete).keys.toVector
 
-  def told(pack: PackKey): Vector[PackReport] = journals.get(pack).fold(Vector.empty)(_.told)
+  def reports(pack: PackKey): Vector[PackReport] = journals.get(pack).fold(Vector.empty)(_.reports)
 
   private def put(pack: PackKey, journal: Journal): Unit =
     bytes += journal.bytes - journals.get(pack).fold(0L)(_.bytes)
@@ -62,17 +62,17 @@ private final class PackJournals(limit: Long):
 private object PackJournals:
   /** `last` is the number of the last report. */
   private final case class Journal(
-      told: Vector[PackReport] = Vector.empty,
+      reports: Vector[PackReport] = Vector.empty,
       last: Long = 0,
-      isWhole: Boolean = true,
+      isComplete: Boolean = true,
       bytes: Long = 0
   )
 
   /** The size of an event without its contents. */
-  private val Least = 64L
+  private val EventOverhead = 64L
 
   private def sizeOf(report: PackReport): Long =
-    PackReport.length(report.events) + Least * report.events.length
+    PackReport.length(report.events) + EventOverhead * report.events.length
 
   private def ends(report: PackReport): Vector[PackReport] =
     val last = report.events.filter(_.isInstanceOf[PackEvent.PackEnded])

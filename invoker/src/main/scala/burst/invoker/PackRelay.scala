@@ -9,47 +9,47 @@ import scala.collection.immutable.Queue
   * itself: after a report with outputs nothing more is sent until these are stored.
   */
 private final class PackRelay(journals: PackJournals, send: ToController => Unit):
-  private var told = Set.empty[PackKey]
+  private var forwarded = Set.empty[PackKey]
 
   /** Reports that adopted packs have yet to send. */
-  private var behind = Map.empty[PackKey, Queue[PackReport]]
+  private var backlog = Map.empty[PackKey, Queue[PackReport]]
 
   def began(pack: PackKey): Unit =
     journals.begin(pack)
-    told += pack
+    forwarded += pack
 
   def report(report: PackReport): Unit =
     val pack = report.packKey
-    behind.get(pack) match
-      case Some(before) => behind = behind.updated(pack, before.enqueue(report))
-      case None if told(pack) => send(report)
+    backlog.get(pack) match
+      case Some(queue) => backlog = backlog.updated(pack, queue.enqueue(report))
+      case None if forwarded(pack) => send(report)
       case None => ()
 
-  def adopt(pack: PackKey): Unit = if !told(pack) then
-    told += pack
-    tell(pack, Queue.from(journals.told(pack)))
+  def adopt(pack: PackKey): Unit = if !forwarded(pack) then
+    forwarded += pack
+    sendBacklog(pack, Queue.from(journals.reports(pack)))
 
-  def over(pack: PackKey): Unit =
-    journals.over(pack)
-    told -= pack
-    behind -= pack
+  def remove(pack: PackKey): Unit =
+    journals.remove(pack)
+    forwarded -= pack
+    backlog -= pack
 
   /** Whether the pack itself should receive this, because no earlier reports of it wait: it has reported no
     * outputs since then, but may have sent reports that need no answer.
     */
   def outputStored(flare: FlareId, number: PackId): Boolean =
-    behind.find((pack, _) => pack.flareId == flare && pack.pack == number) match
+    backlog.find((pack, _) => pack.flareId == flare && pack.pack == number) match
       case Some((pack, rest)) =>
-        tell(pack, rest)
+        sendBacklog(pack, rest)
         !rest.exists(_.isAnswered)
       case None => true
 
   /** Sends reports up to the first one that has to be stored before the next. */
-  private def tell(pack: PackKey, reports: Queue[PackReport]): Unit =
+  private def sendBacklog(pack: PackKey, reports: Queue[PackReport]): Unit =
     val (free, rest) = reports.span(!_.isAnswered)
     free.foreach(send)
     rest.dequeueOption match
       case Some((answered, after)) =>
         send(answered)
-        behind = behind.updated(pack, after)
-      case None => behind -= pack
+        backlog = backlog.updated(pack, after)
+      case None => backlog -= pack

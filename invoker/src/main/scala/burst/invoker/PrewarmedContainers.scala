@@ -14,7 +14,7 @@ import scala.util.Success
   * invoker's actor.
   */
 private final class PrewarmedContainers(
-    wanted: Int,
+    target: Int,
     first: Option[PackSize],
     driver: Driver,
     runtime: RuntimeClient,
@@ -23,7 +23,7 @@ private final class PrewarmedContainers(
   import PrewarmedContainers.*
 
   private given ExecutionContext = context.executionContext
-  private var pool = PrewarmPool[Container](wanted, first.map(PackGuess(_, None)))
+  private var pool = PrewarmPool[Container](target, first.map(PackGuess(_, None)))
 
   /** The kind of interpreter that was last requested for the ready containers. */
   private var kind = Option.empty[String]
@@ -34,21 +34,21 @@ private final class PrewarmedContainers(
   def isEmpty: Boolean = pool.isEmpty && leaving == 0
   def ready: Int = pool.ready.size
 
-  def take(wanted: PackGuess): Option[Container] =
-    val (container, others) = pool.take(wanted)
+  def take(pack: PackGuess): Option[Container] =
+    val (container, others) = pool.take(pack)
     pool = others
     container
 
   /** Called with every heartbeat, so that a container that fails, or is used, is not replaced immediately. */
   def beat(): Unit =
     pool = pool.beat
-    val wanted = pool.guess.flatMap(_.kind)
-    if wanted != kind then
-      kind = wanted
-      pool.ready.foreach(startInterpreter(_, wanted))
-    startLacking()
+    val nextKind = pool.guess.flatMap(_.kind)
+    if nextKind != kind then
+      kind = nextKind
+      pool.ready.foreach(startInterpreter(_, nextKind))
+    startMissing()
 
-  def startLacking(): Unit = pool.lacking.foreach: guess =>
+  def startMissing(): Unit = pool.missing.foreach: guess =>
     val started = driver.prewarm(guess.size.workers, guess.size.memoryMiB).flatMap:
       case Right(container) => startInterpreter(container, guess.kind).map(_ => Right(container))
       case failed => Future.successful(failed)
@@ -71,7 +71,7 @@ private final class PrewarmedContainers(
 
   /** Removes all containers, and keeps none any more. */
   def close(): Unit =
-    pool = pool.copy(wanted = 0)
+    pool = pool.copy(target = 0)
     pool.ready.foreach(discard)
 
   def on(event: Event): Unit = event match
@@ -81,14 +81,14 @@ private final class PrewarmedContainers(
     case Exited(container) => if pool.ready.contains(container) then discard(container)
     case Discarded(outcome) =>
       outcome match
-        case StopOutcome.Gone => ()
-        case StopOutcome.StillThere(reason, _) => context.log.error("a pre-warmed pack: {}", reason)
+        case StopOutcome.Stopped => ()
+        case StopOutcome.NotStopped(reason, _) => context.log.error("a pre-warmed pack: {}", reason)
       leaving -= 1
 
   private def discard(container: Container): Unit =
     context.pipeToSelf(driver.stop(container)):
       case Success(outcome) => Discarded(outcome)
-      case scala.util.Failure(problem) => Discarded(StopOutcome.StillThere(problem.toString))
+      case scala.util.Failure(problem) => Discarded(StopOutcome.NotStopped(problem.toString))
     pool = pool.remove(container)
     leaving += 1
 

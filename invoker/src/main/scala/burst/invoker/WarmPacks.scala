@@ -69,9 +69,9 @@ private final class WarmPacks(
   def evicted(pack: LoadedPack, outcome: StopOutcome): Unit =
     def release(): Unit = services.packages ! PackageCache.Release(pack.packageId)
     outcome match
-      case StopOutcome.Gone => release()
-      case StopOutcome.StillThere(reason, gone) =>
-        gone.foreach(_ => release())(using ExecutionContext.parasitic)
+      case StopOutcome.Stopped => release()
+      case StopOutcome.NotStopped(reason, stopped) =>
+        stopped.foreach(_ => release())(using ExecutionContext.parasitic)
         context.log.error("a warm pack: {}", reason)
     leaving -= 1
 
@@ -83,7 +83,7 @@ private final class WarmPacks(
   def discard(pack: LoadedPack): Unit =
     context.pipeToSelf(services.driver.stop(pack.container)):
       case Success(outcome) => Evicted(pack, outcome)
-      case scala.util.Failure(problem) => Evicted(pack, StopOutcome.StillThere(problem.toString))
+      case scala.util.Failure(problem) => Evicted(pack, StopOutcome.NotStopped(problem.toString))
     leaving += 1
 
 private object WarmPacks:

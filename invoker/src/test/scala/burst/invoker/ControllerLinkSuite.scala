@@ -95,7 +95,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val hello = fixture.endpoint.receiveMessage()
     assertEquals((hello.versions, hello.id, hello.home), (Protocol.Nodes, status.id, "own"))
     hello.from ! Refused("there is another one")
-    fixture.events.expectMessage(ControllerLink.Event.TurnedAway("there is another one"))
+    fixture.events.expectMessage(ControllerLink.Event.Refused("there is another one"))
     fixture.welcome(hello)
     fixture.events.expectMessage(ControllerLink.Event.Joined)
     hello.from ! Refused("that was late")
@@ -188,13 +188,13 @@ class ControllerLinkSuite extends munit.FunSuite:
     val packs = Vector(WantedPacks(workers = 4, memory = 256, count = 2))
     for beat <- 1 to 2 do hello.from ! Seen(beat, Some(packs))
     hello.from ! Over(welcome.session, handsOver = false)
-    val told = Vector.fill(2):
+    val messages = Vector.fill(2):
       fixture.invoker.fishForMessage(60.seconds):
         case InvokerRequest(_: WantRoom, _) => FishingOutcomes.complete
         case _ => FishingOutcomes.continueAndIgnore
       .last
     assertEquals(
-      told.collect { case InvokerRequest(WantRoom(packs), _) => packs },
+      messages.collect { case InvokerRequest(WantRoom(packs), _) => packs },
       Vector(packs, Vector.empty)
     )
 
@@ -202,17 +202,17 @@ class ControllerLinkSuite extends munit.FunSuite:
     val fixture = Fixture()
     val hello = fixture.endpoint.receiveMessage()
     fixture.welcome(hello)
-    def heard(): Option[Boolean] =
-      val told = fixture.invoker.fishForMessage(60.seconds):
-        case _: Invoker.LeaveHeard => FishingOutcomes.complete
+    def nextAcknowledgement(): Option[Boolean] =
+      val messages = fixture.invoker.fishForMessage(60.seconds):
+        case _: Invoker.LeaveAcknowledged => FishingOutcomes.complete
         case _ => FishingOutcomes.continueAndIgnore
-      told.collectFirst { case Invoker.LeaveHeard(free) => free }.flatten
+      messages.collectFirst { case Invoker.LeaveAcknowledged(free) => free }.flatten
     hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
     fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
     val beat = fixture.session.expectMessageType[Beat].number
     for free <- Vector(None, Some(false), Some(true)) do
       hello.from ! Seen(beat, free = free)
-      assertEquals(heard(), free)
+      assertEquals(nextAcknowledgement(), free)
 
   test("an invoker that is not free waits for a silent scheduler, and not for one that hands over"):
     val fixture = Fixture()
@@ -229,13 +229,13 @@ class ControllerLinkSuite extends munit.FunSuite:
       },
       40.seconds
     )
-    val told = Iterator.continually(scala.util.Try(fixture.invoker.receiveMessage(50.millis)).toOption)
-    val heard = told.takeWhile(_.isDefined).flatten.toVector
-    assert(!heard.contains(Invoker.LeaveHeard(None)), heard)
+    val received = Iterator.continually(scala.util.Try(fixture.invoker.receiveMessage(50.millis)).toOption)
+    val messages = received.takeWhile(_.isDefined).flatten.toVector
+    assert(!messages.contains(Invoker.LeaveAcknowledged(None)), messages)
     hello.from ! Over(welcome.session, handsOver = true)
     fixture.link ! Heartbeat(leaving)
     val _ = fixture.invoker.fishForMessage(60.seconds):
-      case Invoker.LeaveHeard(None) => FishingOutcomes.complete
+      case Invoker.LeaveAcknowledged(None) => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore
 
   test("an invoker that leaves without a session waits for nobody"):
@@ -244,7 +244,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
     fixture.endpoint.receiveMessage()
     fixture.link ! Heartbeat(status.copy(leaving = Some(true)))
-    fixture.invoker.expectMessage(Invoker.LeaveHeard(None))
+    fixture.invoker.expectMessage(Invoker.LeaveAcknowledged(None))
 
   test("a session that is over is left, and the end of an older one is ignored"):
     val fixture = Fixture()
@@ -359,17 +359,17 @@ class ControllerLinkSuite extends munit.FunSuite:
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     fixture.link ! Heartbeat(status)
     fixture.endpoint.expectNoMessage(20.millis)
-    val looked = fixture.endpoint.awaitAssert(
+    val again = fixture.endpoint.awaitAssert(
       {
         fixture.link ! Heartbeat(status)
         fixture.endpoint.receiveMessage(100.millis)
       },
       40.seconds
     )
-    assertEquals(looked.tries, hello.tries)
+    assertEquals(again.tries, hello.tries)
     // the same scheduler answers with its existing session
-    fixture.welcome(looked, epoch = 1)
-    fixture.welcome(looked, epoch = 2)
+    fixture.welcome(again, epoch = 1)
+    fixture.welcome(again, epoch = 2)
     fixture.invoker.expectMessageType[Invoker.RenewLease]
     fixture.events.expectMessage(ControllerLink.Event.Joined)
     fixture.events.expectMessage(ControllerLink.Event.Joined)

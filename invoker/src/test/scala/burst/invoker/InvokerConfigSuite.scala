@@ -63,14 +63,14 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals(docker(config).mounts.map(_.target), Vector("/b"))
 
   test("a driver's invalid settings are reported by name"):
-    def said(settings: String) = intercept[SetupException](docker(read(settings))).getMessage
+    def message(settings: String) = intercept[SetupException](docker(read(settings))).getMessage
     assertEquals(
-      said("burst.invoker.docker.host = \"run/docker sock\""),
+      message("burst.invoker.docker.host = \"run/docker sock\""),
       "burst.invoker.docker.host: 'run/docker sock' is no address of a daemon: give unix:///run/docker.sock or " +
         "tcp://HOST:PORT."
     )
     assertEquals(
-      said("burst.invoker.docker.parallelism = 0"),
+      message("burst.invoker.docker.parallelism = 0"),
       "burst.invoker.docker.parallelism is 0: give at least 1."
     )
 
@@ -78,8 +78,8 @@ class InvokerConfigSuite extends munit.FunSuite:
     val plain = read("burst.cluster.host = 10.0.0.9")
     assertEquals(plain.reached(sharesAddress = true).advertise, Some("10.0.0.9"))
     assertEquals(plain.reached(sharesAddress = false).advertise, None)
-    val said = read("burst { cluster.host = 10.0.0.9, invoker.advertise = 192.0.2.1 }")
-    Vector(true, false).foreach(where => assertEquals(said.reached(where).advertise, Some("192.0.2.1")))
+    val configured = read("burst { cluster.host = 10.0.0.9, invoker.advertise = 192.0.2.1 }")
+    Vector(true, false).foreach(where => assertEquals(configured.reached(where).advertise, Some("192.0.2.1")))
     assertEquals((ProcessKind.sharesAddress, SandboxKind.sharesAddress), (true, true))
     assertEquals((DockerKind.sharesAddress, KubernetesKind.sharesAddress), (false, false))
 
@@ -102,9 +102,9 @@ class InvokerConfigSuite extends munit.FunSuite:
     assert(
       intercept[SetupException](docker(mounts)).getMessage.startsWith("burst.invoker.docker.mounts: 'a'")
     )
-    val gone = read("""burst.invoker.sandbox.mounts = ["/none/such:/data:ro"]""")
+    val missing = read("""burst.invoker.sandbox.mounts = ["/none/such:/data:ro"]""")
     assertEquals(
-      intercept[SetupException](SandboxSettings.read(DriverSettings(gone.settings, "sandbox"))).getMessage,
+      intercept[SetupException](SandboxSettings.read(DriverSettings(missing.settings, "sandbox"))).getMessage,
       "burst.invoker.sandbox.mounts: /none/such is no directory that this user sees."
     )
     assert(refused("", Files.createTempDirectory("empty")).contains("make build"))

@@ -35,20 +35,20 @@ class InvokerEndSuite extends InvokerFixtures:
       fixture: InvokerFixture,
       longest: FiniteDuration
   ): (TestProbe[InvokerReport | Done], Promise[Option[Failure]]) =
-    val (told, cleaned) = (kit.createTestProbe[InvokerReport | Done](), Promise[Option[Failure]]())
+    val (probe, cleaned) = (kit.createTestProbe[InvokerReport | Done](), Promise[Option[Failure]]())
     fixture.cleaning = cleaned.future
-    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), told.ref)
-    fixture.invoker ! Invoker.Stop(longest, told.ref)
-    (told, cleaned)
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis), probe.ref)
+    fixture.invoker ! Invoker.Stop(longest, probe.ref)
+    (probe, cleaned)
 
   fixture.test("stopping waits for running clean-ups"): fixture =>
-    val (told, cleaned) = stopWhileCleaning(fixture, 1.hour)
+    val (probe, cleaned) = stopWhileCleaning(fixture, 1.hour)
     // By the time this is answered, an invoker that does not wait would have stopped.
-    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), told.ref)
-    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
+    assert(probe.expectMessageType[FlareCleaned].error.isEmpty)
     cleaned.success(None)
-    assert(told.expectMessageType[FlareCleaned].error.isEmpty)
-    assertEquals(told.receiveMessage(), Done)
+    assert(probe.expectMessageType[FlareCleaned].error.isEmpty)
+    assertEquals(probe.receiveMessage(), Done)
 
   fixture.test("stopping does not wait for a server that does not answer"): fixture =>
     assertEquals(stopWhileCleaning(fixture, 20.millis)._1.receiveMessage(), Done)
@@ -72,49 +72,49 @@ class InvokerEndSuite extends InvokerFixtures:
     fixture.prepare(fixture.another)
     setup.givePackage()
     val pack = setup.runtime.pack()
-    val left = kit.createTestProbe[Done]()
-    fixture.invoker ! Invoker.Leave(left.ref)
+    val departed = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Leave(departed.ref)
     val _ = fixture.controller.fishForMessage(20.seconds):
       case Heartbeat(status) if status.isLeaving => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore
-    def heard(free: Option[Boolean]): Unit = fixture.invoker ! Invoker.LeaveHeard(free)
+    def acknowledge(free: Option[Boolean]): Unit = fixture.invoker ! Invoker.LeaveAcknowledged(free)
     for _ <- 1 to 3 do
-      heard(Some(true))
-      left.expectNoMessage(25.millis)
+      acknowledge(Some(true))
+      departed.expectNoMessage(25.millis)
     fixture.end(pack)
     kit.createTestProbe[Any]().awaitAssert:
-      heard(Some(true))
-      left.receiveMessage(50.millis)
+      acknowledge(Some(true))
+      departed.receiveMessage(50.millis)
 
-  for (free, told) <- Vector(Some(true) -> "that nothing more comes", None -> "of its leaving twice") do
+  for (free, what) <- Vector(Some(true) -> "that nothing more comes", None -> "of its leaving twice") do
     fixtureWith(InvokerFixture(beat = 20.millis)).test(
-      s"an idle invoker does not leave before it has heard $told"
+      s"an idle invoker does not leave before it has heard $what"
     ): fixture =>
-      val left = kit.createTestProbe[Done]()
-      fixture.invoker ! Invoker.Leave(left.ref)
-      left.expectNoMessage(100.millis)
+      val departed = kit.createTestProbe[Done]()
+      fixture.invoker ! Invoker.Leave(departed.ref)
+      departed.expectNoMessage(100.millis)
       // one interval counts only one answer
-      for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveHeard(Some(false))
-      fixture.invoker ! Invoker.LeaveHeard(free)
-      left.expectNoMessage(20.millis)
+      for _ <- 1 to 3 do fixture.invoker ! Invoker.LeaveAcknowledged(Some(false))
+      fixture.invoker ! Invoker.LeaveAcknowledged(free)
+      departed.expectNoMessage(20.millis)
       // a request that was on its way, however late it arrives
       fixture.warmUp()
-      left.expectNoMessage(20.millis)
+      departed.expectNoMessage(20.millis)
       kit.createTestProbe[Any]().awaitAssert:
-        fixture.invoker ! Invoker.LeaveHeard(free)
-        left.receiveMessage(50.millis)
+        fixture.invoker ! Invoker.LeaveAcknowledged(free)
+        departed.receiveMessage(50.millis)
 
   fixture.test("a stopping invoker starts nothing new"): fixture =>
     import fixture.setup
-    val gone = Promise[burst.invoker.driver.StopOutcome]()
+    val outcome = Promise[burst.invoker.driver.StopOutcome]()
     fixture.warmUp()
-    setup.driver.beforeStop = gone.future
+    setup.driver.beforeStop = outcome.future
     val stopped = kit.createTestProbe[Done]()
     fixture.invoker ! Invoker.Stop(1.hour, stopped.ref)
     fixture.prepare(fixture.another)
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
     stopped.expectNoMessage(20.millis)
-    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    outcome.success(burst.invoker.driver.StopOutcome.Stopped)
     stopped.receiveMessage()
 
   fixtureWith(InvokerFixture(beat = 20.millis, prewarmed = 2))

@@ -36,9 +36,9 @@ abstract class InvokerFixtures extends munit.FunSuite:
       kit.spawn(Invoker(settings, services, () => 0.25, controller.ref))
 
     def prepare(assignment: PackAssignment = setup.assignment): Unit =
-      tell(PreparePack(assignment))
+      send(PreparePack(assignment))
 
-    def tell(command: InvokerCommand): Unit =
+    def send(command: InvokerCommand): Unit =
       invoker ! InvokerRequest(command, setup.controller.ref.unsafeUpcast)
 
     def another: PackAssignment = setup.assignment.copy(flareId = FlareId.random())
@@ -55,7 +55,7 @@ abstract class InvokerFixtures extends munit.FunSuite:
       end(setup.runtime.pack())
 
     def end(pack: burst.invoker.pack.FakePack): Unit =
-      pack.say(
+      pack.send(
         PackEvent.Ready(None, Timestamp.ofMicros(1)),
         PackEvent.PackEnded(true, None, Timestamp.ofMicros(2))
       )
@@ -66,7 +66,7 @@ abstract class InvokerFixtures extends munit.FunSuite:
   protected def fixtureWith(make: => InvokerFixture) =
     FunFixture[InvokerFixture](_ => make, _.setup.runtime.close())
 
-  protected def prewarmedPacks(fixture: InvokerFixture, wanted: Int): Unit =
+  protected def prewarmedPacks(fixture: InvokerFixture, count: Int): Unit =
     val _ = fixture.controller.fishForMessage(20.seconds):
-      case Heartbeat(status) if status.prewarmedPacks == wanted => FishingOutcomes.complete
+      case Heartbeat(status) if status.prewarmedPacks == count => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore

@@ -32,7 +32,7 @@ class InvokerSuite extends InvokerFixtures:
   fixture.test("slots follow the cluster, and the controller is notified immediately"): fixture =>
     fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     for room <- List(cluster("x" -> 3, "y" -> 2), cluster("y" -> 1), cluster()) do
-      fixture.setup.driver.becomes(room)
+      fixture.setup.driver.setRoom(room)
       val status = fixture.controller.expectMessageType[Heartbeat].status
       assertEquals((status.slots, status.room), (room.nodes.map(_.slots).sum, Some(room)))
 
@@ -40,7 +40,7 @@ class InvokerSuite extends InvokerFixtures:
     "a pack belongs to its node: warm it serves flares there, and goes when others need its slots"
   ): fixture =>
     val driver = fixture.setup.driver
-    driver.becomes(cluster("x" -> 4, "y" -> 4))
+    driver.setRoom(cluster("x" -> 4, "y" -> 4))
     def on(node: String, assignment: PackAssignment = fixture.another) =
       fixture.prepare(assignment.copy(node = Some(node)))
     on("x", fixture.setup.assignment)
@@ -83,7 +83,7 @@ class InvokerSuite extends InvokerFixtures:
 
     fixture.prepare(fixture.another)
     val pack = setup.runtime.pack()
-    pack.say(PackEvent.Ready(None, Timestamp.ofMicros(1)))
+    pack.send(PackEvent.Ready(None, Timestamp.ofMicros(1)))
     setup.controller.receiveMessage()
     container.ended.success(burst.invoker.driver.ContainerExit(Some(137), oomKilled = true))
     pack.end()
@@ -182,17 +182,17 @@ class InvokerSuite extends InvokerFixtures:
     val other = fixture.another
     fixture.prepare()
     setup.givePackage()
-    setup.runtime.pack().say(setup.ready)
+    setup.runtime.pack().send(setup.ready)
     setup.controller.receiveMessage()
-    fixture.tell(StartPack(other.flareId, PackId(1), Vector(None)))
-    fixture.tell(AbortPack(
+    fixture.send(StartPack(other.flareId, PackId(1), Vector(None)))
+    fixture.send(AbortPack(
       setup.assignment.flareId,
       PackId(0),
       Failure(FailureKind.Cancelled, "not this one")
     ))
-    fixture.tell(StartPack(setup.assignment.flareId, PackId(1), Vector(None, None)))
+    fixture.send(StartPack(setup.assignment.flareId, PackId(1), Vector(None, None)))
     assertEquals(setup.runtime.order()._1, "start")
-    fixture.tell(AbortPack(setup.assignment.flareId, PackId(1), Failure(FailureKind.Cancelled, "this one")))
+    fixture.send(AbortPack(setup.assignment.flareId, PackId(1), Failure(FailureKind.Cancelled, "this one")))
     assertEquals(setup.runtime.order()._1, "abort")
 
   fixtureWith(InvokerFixture(

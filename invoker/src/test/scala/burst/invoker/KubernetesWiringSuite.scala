@@ -41,15 +41,15 @@ class KubernetesWiringSuite extends munit.FunSuite:
     invoker.ref ! InvokerRequest(PreparePack(pack.assignment), pack.controller.ref.unsafeUpcast)
     def pods = cluster.client.pods().list().getItems.asScala.toVector
 
-    @tailrec def hear[A](what: PartialFunction[RegistryCommand[Invoker.Command], A]): A =
+    @tailrec def receive[A](what: PartialFunction[RegistryCommand[Invoker.Command], A]): A =
       val message = controller.receiveMessage(60.seconds)
-      if what.isDefinedAt(message) then what(message) else hear(what)
+      if what.isDefinedAt(message) then what(message) else receive(what)
 
-    hear { case PackageRequest(FetchPackage(id, _), replyTo) =>
+    receive { case PackageRequest(FetchPackage(id, _), replyTo) =>
       replyTo ! PackageMissing(id)
     }
     assert(pack.untilEnded()(1).error.exists(_.message.contains("does not have it")))
-    val driver = hear {
+    val driver = receive {
       case Heartbeat(status) if status.prewarmedPacks == 1 => status.driver
     }
     assertEquals(driver, "kubernetes")

@@ -19,9 +19,9 @@ class MainSuite extends FunSuite:
       given ActorSystem[?] = kit.system
       val dies = Behaviors.receiveMessage[String](_ => throw IllegalStateException("a defect"))
       val part = kit.spawn(dies, "the-part")
-      val told = Promise[String]()
-      Main.broken(part)(told.success(_): Unit)
+      val reported = Promise[String]()
+      Main.watchPart(part)(reported.success(_): Unit)
       part ! "go"
-      val reason = Await.result(told.future, 60.seconds)
+      val reason = Await.result(reported.future, 60.seconds)
       assert(reason.startsWith("the-part died"), reason)
     finally kit.shutdownTestKit()

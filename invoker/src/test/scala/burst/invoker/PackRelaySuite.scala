@@ -20,31 +20,31 @@ class PackRelaySuite extends munit.FunSuite:
     val before = PackRelay(journals, _ => ())
     before.began(pack)
     reports.foreach(report => before.report(journals.add(report)))
-    val told = mutable.Buffer.empty[PackReport]
+    val sent = mutable.Buffer.empty[PackReport]
     val after = PackRelay(
       journals,
       {
-        case report: PackReport => told += report
+        case report: PackReport => sent += report
         case other => fail(s"unexpected: $other")
       }
     )
     after.adopt(pack)
-    (after, told)
+    (after, sent)
 
   test("stored outputs release the next reports, and the pack is notified if it has sent none since"):
-    val (relay, told) = adopted(small("a"), large)
-    assertEquals(told.size, 2)
+    val (relay, sent) = adopted(small("a"), large)
+    assertEquals(sent.size, 2)
     assert(relay.outputStored(flare, PackId(0)))
 
   test("a pack that waits for its outputs is notified, even if it has sent small reports since"):
-    val (relay, told) = adopted(large, small("a"), small("b"))
-    assertEquals(told.size, 1)
+    val (relay, sent) = adopted(large, small("a"), small("b"))
+    assertEquals(sent.size, 1)
     assert(relay.outputStored(flare, PackId(0)))
-    assertEquals(told.size, 3)
+    assertEquals(sent.size, 3)
 
   test("a pack is not notified of outputs before its last ones"):
-    val (relay, told) = adopted(large, small("a"), large, small("b"))
+    val (relay, sent) = adopted(large, small("a"), large, small("b"))
     assert(!relay.outputStored(flare, PackId(0)))
-    assertEquals(told.size, 3)
+    assertEquals(sent.size, 3)
     assert(relay.outputStored(flare, PackId(0)))
-    assertEquals(told.size, 4)
+    assertEquals(sent.size, 4)

@@ -58,7 +58,7 @@ class SharedContainerSuite extends munit.FunSuite:
         case _ => this.ended()
 
       /** The call has ended without having begun, as the container takes no more calls. */
-      def turnedAway(): Unit =
+      def expectRefused(): Unit =
         begins()
         assertEquals(probe.receiveMessage(60.seconds).begins, Some(false))
         val end = ended()
@@ -71,18 +71,18 @@ class SharedContainerSuite extends munit.FunSuite:
     /** The program runs the next call; returns that call's pack. */
     def runs(): FakePack =
       val pack = setup.runtime.pack()
-      pack.say(
+      pack.send(
         PackEvent.Ready(None, Timestamp.ofMicros(1)),
         PackEvent.WorkerStarted(0, Timestamp.ofMicros(1))
       )
       pack
 
     def finish(pack: FakePack, reusable: Boolean = true): Unit =
-      pack.say(PackEvent.PackEnded(reusable, None, Timestamp.ofMicros(2)))
+      pack.send(PackEvent.PackEnded(reusable, None, Timestamp.ofMicros(2)))
       pack.end()
 
-    def give(asked: PackageCache.Command, answer: Either[Failure, Path] = Right(setup.directory)): Unit =
-      asked match
+    def reply(request: PackageCache.Command, answer: Either[Failure, Path] = Right(setup.directory)): Unit =
+      request match
         case PackageCache.Acquire(_, replyTo) => replyTo ! answer
         case other => fail(s"unexpected: $other")
 
@@ -200,7 +200,7 @@ class SharedContainerSuite extends munit.FunSuite:
       refuse()
       val second = Call(Some(first.own)).prepare()
       setup.givePackage()
-      second.turnedAway()
+      second.expectRefused()
       setup.expectRelease()
       assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
       finish(one)
@@ -210,15 +210,15 @@ class SharedContainerSuite extends munit.FunSuite:
     import fixture.*
     val (first, one) = opened()
     val second = Call(Some(first.own)).prepare()
-    val asked = setup.packages.receiveMessage()
+    val request = setup.packages.receiveMessage()
     second.abort()
     // which the second call knows when the third one begins
     val third = Call(Some(first.own)).prepare()
     val later = setup.packages.receiveMessage()
-    give(asked)
+    reply(request)
     assertEquals(second.ended().error.map(_.kind), Some(FailureKind.Cancelled))
     setup.expectRelease()
-    give(later)
+    reply(later)
     Vector(runs(), one).foreach(finish(_))
     Vector(third, first).foreach(call => assert(call.ended().reusable))
     assertEquals((setup.driver.started.size, setup.driver.stops), (1, Vector.empty))
@@ -238,7 +238,7 @@ class SharedContainerSuite extends munit.FunSuite:
       refuse()
       val third = Call(Some(first.own)).prepare()
       setup.givePackage()
-      third.turnedAway()
+      third.expectRefused()
       setup.expectRelease()
       assertEquals(setup.driver.stops, Vector.empty)
       finish(two, reusable = false)
@@ -250,13 +250,13 @@ class SharedContainerSuite extends munit.FunSuite:
     import fixture.*
     val (first, one) = opened()
     val second = Call(Some(first.own)).prepare()
-    val asked = setup.packages.receiveMessage()
+    val request = setup.packages.receiveMessage()
     finish(one)
     assert(first.ended().reusable)
     setup.expectRelease()
     refuse()
-    give(asked)
-    second.turnedAway()
+    reply(request)
+    second.expectRefused()
     setup.expectRelease()
     assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
 
@@ -265,11 +265,11 @@ class SharedContainerSuite extends munit.FunSuite:
       import fixture.*
       val (first, one) = opened()
       val second = Call(Some(first.own)).prepare()
-      val asked = setup.packages.receiveMessage()
+      val request = setup.packages.receiveMessage()
       finish(one)
       assert(first.ended().reusable)
       setup.expectRelease()
-      give(asked, Left(Failure(FailureKind.StartFailed, "no package")))
+      reply(request, Left(Failure(FailureKind.StartFailed, "no package")))
       assertEquals(second.ended().error.map(_.message), Some("no package"))
       setup.expectRelease()
       assertEquals((setup.driver.started.size, setup.driver.stops.size), (1, 1))
@@ -316,7 +316,7 @@ class SharedContainerSuite extends munit.FunSuite:
     gate.release()
     val two = setup.runtime.pack()
     assertEquals(setup.runtime.order()._1, "abort")
-    two.say(PackEvent.PackEnded(
+    two.send(PackEvent.PackEnded(
       false,
       Some(Failure(FailureKind.Cancelled, "not any more")),
       Timestamp.ofMicros(2)

@@ -42,18 +42,18 @@ final case class ClusterKey(file: Path, isDefault: Boolean) extends NodeProof:
       )
     val _ = ClusterKey.read(file)
 
-  def asked: String = s"is $file the same as the controllers' ${ClusterKey.FileName} (--cluster-key)"
+  def hint: String = s"is $file the same as the controllers' ${ClusterKey.FileName} (--cluster-key)"
 
 object ClusterKey:
   private[node] val FileName = "cluster.pem"
-  private val What = "the cluster's key"
+  private val Description = "the cluster's key"
 
   /** The X.509 notation for a certificate that does not expire (RFC 5280, 4.1.2.5). */
   private val Never = Date.from(Instant.parse("9999-12-31T23:59:59Z"))
 
   /** The key with its certificate. Throws `SetupException`. */
   def read(file: Path): (PrivateKey, X509Certificate) =
-    val text = PrivateFile.read(file, What, ", as who has it is a node").getOrElse:
+    val text = PrivateFile.read(file, Description, ", as who has it is a node").getOrElse:
       throw SetupException(
         s"nodes prove to each other by the cluster's key that they are of it, and $file is not there: copy " +
           s"$FileName from the data directory of the first controller, and name the copy with --cluster-key FILE."
@@ -90,4 +90,4 @@ object ClusterKey:
     writer.writeObject(certificate)
     writer.close()
     // If the file exists by then, that one is used.
-    PrivateFile.create(file, text.toString, What): Unit
+    PrivateFile.create(file, text.toString, Description): Unit

@@ -41,7 +41,7 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
     Files.writeString(fresh, values.map((key, value) => s"$key=$value\n").mkString)
     val _ = Files.move(fresh, properties, StandardCopyOption.ATOMIC_MOVE)
 
-  def close(): Unit = DataDirectory.give(this)(lock.close())
+  def close(): Unit = DataDirectory.release(this)(lock.close())
 
 object DataDirectory:
   /** The directories that this process holds, by their real paths. They are referenced here until they are
@@ -80,7 +80,7 @@ object DataDirectory:
           problem
         )
 
-  private def give(directory: DataDirectory)(unlock: => Unit): Unit = synchronized:
+  private def release(directory: DataDirectory)(unlock: => Unit): Unit = synchronized:
     held = held.filterNot((_, other) => other eq directory)
     unlock
 
@@ -102,6 +102,6 @@ object DataDirectory:
       if address.getAddress.isAnyLocalAddress then "127.0.0.1"
       else
         address.getAddress match
-          case six: java.net.Inet6Address => s"[${six.getHostAddress.takeWhile(_ != '%')}]"
-          case four => four.getHostAddress
+          case v6: java.net.Inet6Address => s"[${v6.getHostAddress.takeWhile(_ != '%')}]"
+          case v4 => v4.getHostAddress
     s"$scheme://$host:${address.getPort}"

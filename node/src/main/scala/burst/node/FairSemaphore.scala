@@ -12,40 +12,40 @@ final class FairSemaphore(total: Long):
 
   private final case class Waiting(permit: Permit, promise: Promise[Permit])
 
-  private var left = total
+  private var available = total
 
   /** By tenant, the next one first. No queue is empty. */
   private var waiting = VectorMap.empty[String, Queue[Waiting]]
 
   /** Completes when `bytes` are set aside. Closing the permit gives them back. */
   def acquire(bytes: Long, tenant: String = ""): Future[Permit] = synchronized:
-    val waits = Waiting(Permit(bytes.max(0).min(total), giveBack), Promise())
+    val waits = Waiting(Permit(bytes.max(0).min(total), release), Promise())
     waiting = waiting.updated(tenant, waiting.getOrElse(tenant, Queue.empty).enqueue(waits))
     serve()
     waits.promise.future
 
-  private def giveBack(bytes: Long): Unit = synchronized:
-    left += bytes
+  private def release(bytes: Long): Unit = synchronized:
+    available += bytes
     serve()
 
   /** Nobody overtakes the one whose turn it is, or large requests would wait forever. */
   private def serve(): Unit =
-    while waiting.headOption.exists(_._2.head.permit.bytes <= left) do
+    while waiting.headOption.exists(_._2.head.permit.bytes <= available) do
       val (tenant, own) = waiting.head
       val (first, rest) = own.dequeue
       waiting = waiting.removed(tenant)
       if rest.nonEmpty then waiting = waiting.updated(tenant, rest)
-      left -= first.permit.bytes
+      available -= first.permit.bytes
       first.promise.success(first.permit)
 
 object FairSemaphore:
   /** Bytes that are set aside until the permit is closed; closing it again has no effect. */
-  final class Permit private[FairSemaphore] (private[FairSemaphore] val bytes: Long, giveBack: Long => Unit):
+  final class Permit private[FairSemaphore] (private[FairSemaphore] val bytes: Long, release: Long => Unit):
     private var open = true
 
     def close(): Unit =
       val first = synchronized:
-        val was = open
+        val wasOpen = open
         open = false
-        was
-      if first then giveBack(bytes)
+        wasOpen
+      if first then release(bytes)

@@ -6,13 +6,13 @@ import java.io.IOException
   * another language is set for the process.
   */
 object FullDisk:
-  private val Words = Vector("No space left on device", "Disk quota exceeded")
+  private val Messages = Vector("No space left on device", "Disk quota exceeded")
 
   /** Whether a full disk is the cause of a failure. */
   def isCauseOf(problem: Throwable): Boolean = causes(problem).exists:
     case failure: IOException =>
       val message = String.valueOf(failure.getMessage)
-      Words.exists(message.contains(_))
+      Messages.exists(message.contains(_))
     case _ => false
 
   /** A failure and its causes. */

@@ -37,7 +37,7 @@ object Node:
       System.setProperty("burst-logs", data.logs.toString)
       System.setProperty("burst-log-format", settings.logFormat)
       val log = LoggerFactory.getLogger(classOf[Node])
-      SecondCompiler.giveWay()
+      SecondCompiler.lowerPriority()
       val starting = begin(role, settings, data)(start)
       val exitCode = AtomicInteger(0)
       // A node that is lost before it serves reports that twice, on two threads: it is logged once.

@@ -11,7 +11,7 @@ import scala.util.control.NonFatal
 
 /** A node's private key, its certificate, and that of the authority that signs all nodes' certificates. */
 final case class NodeKeys(key: Path, certificate: Path, authority: Path) extends NodeProof:
-  def asked: String = s"has this node got files of the same authority (${NodeKeys.Section})"
+  def hint: String = s"has this node got files of the same authority (${NodeKeys.Section})"
 
   private[node] def prepare(makes: Boolean): Unit = ()
 

@@ -16,4 +16,4 @@ trait NodeProof:
   private[node] def prepare(makes: Boolean): Unit
 
   /** A question to the operator whose node gets no answer. */
-  def asked: String
+  def hint: String

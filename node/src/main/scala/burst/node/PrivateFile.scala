@@ -22,8 +22,10 @@ import scala.util.Using
   * `SetupException` says so; `what` describes the file in its message.
   */
 object PrivateFile:
-  private val OwnersOnly = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
-  private val OwnerEnters = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+  private val OwnerOnlyFile =
+    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+  private val OwnerOnlyDirectory =
+    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
 
   /** No key is longer. */
   private val Longest = 64 * 1024
@@ -46,14 +48,14 @@ object PrivateFile:
 
   /** Creates a directory if it does not exist. The permissions of an existing one stay unchanged. */
   def directory(path: Path): Path =
-    if Files.isDirectory(path) then path else Files.createDirectories(path, OwnerEnters)
+    if Files.isDirectory(path) then path else Files.createDirectories(path, OwnerOnlyDirectory)
 
   /** Creates the file, and the directory around it. It appears whole or not at all, and survives a power
     * failure; returns whether it did not exist before.
     */
   def create(file: Path, text: String, what: String): Boolean = usable(what, file, "made"):
-    val around = directory(file.toAbsolutePath.getParent)
-    val fresh = Files.createTempFile(around, file.getFileName.toString, ".new", OwnersOnly)
+    val parent = directory(file.toAbsolutePath.getParent)
+    val fresh = Files.createTempFile(parent, file.getFileName.toString, ".new", OwnerOnlyFile)
     try
       Using.resource(FileChannel.open(fresh, WRITE)): channel =>
         val bytes = ByteBuffer.wrap(text.getBytes(UTF_8))
@@ -64,7 +66,7 @@ object PrivateFile:
     catch case _: FileAlreadyExistsException => false
     finally
       Files.delete(fresh)
-      flush(around)
+      flush(parent)
 
   /** Returns nothing if there is no such file; a file that cannot be examined does not count as missing. */
   private def attributes(file: Path): Option[BasicFileAttributes] =

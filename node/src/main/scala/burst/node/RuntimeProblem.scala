@@ -8,16 +8,16 @@ enum RuntimeProblem:
   case Late(within: FiniteDuration)
 
   /** With its last line of output, if any. `who` begins the sentence. */
-  case Ended(code: Int, said: String, who: String = "it")
+  case Ended(code: Int, output: String, who: String = "it")
   case OtherForm
 
   /** It reports itself what is wrong with its input. */
-  case Refused(said: String)
+  case Refused(output: String)
 
   /** Such as `it cannot be run`. */
   def sentence: String = this match
     case NotRun(why) => s"it cannot be run: $why"
     case Late(within) => s"it did not end within $within"
-    case Ended(code, said, who) => s"$who ended with code $code $said".trim
+    case Ended(code, output, who) => s"$who ended with code $code $output".trim
     case OtherForm => "it answers in another form"
-    case Refused(said) => said
+    case Refused(output) => output

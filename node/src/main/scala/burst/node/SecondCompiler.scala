@@ -18,10 +18,10 @@ private[node] object SecondCompiler:
   /** As in the kernel, which keeps 15 characters. */
   private val ThreadName = "C2 CompilerThre"
   private val Threads = Path.of("/proc/self/task")
-  private val Patience = 10
+  private val TimeoutSeconds = 10
 
   /** Works in a thread of its own, since the JVM has no call for it. A failure is logged. */
-  def giveWay(): Unit =
+  def lowerPriority(): Unit =
     val thread = Thread(() => lower(), "burst-second-compiler")
     thread.setDaemon(true)
     thread.start()
@@ -44,7 +44,7 @@ private[node] object SecondCompiler:
     try
       val process = ProcessBuilder(command*).redirectErrorStream(true).start()
       process.getOutputStream.close()
-      if !process.waitFor(Patience, TimeUnit.SECONDS) then
+      if !process.waitFor(TimeoutSeconds, TimeUnit.SECONDS) then
         val _ = process.destroyForcibly()
         Left(Problem.Late)
       else if process.exitValue != 0 then
@@ -55,10 +55,10 @@ private[node] object SecondCompiler:
   /** Why `renice` failed. */
   private enum Problem:
     case Late
-    case Refused(said: String)
+    case Refused(output: String)
     case NotRun(why: String)
 
     def sentence: String = this match
-      case Late => s"renice does not end within $Patience s"
-      case Refused(said) => said
+      case Late => s"renice does not end within $TimeoutSeconds s"
+      case Refused(output) => output
       case NotRun(why) => why

@@ -19,17 +19,17 @@ private[node] final class SettingsCheck(known: Config):
 
   private def walk(path: Vector[String], set: ConfigObject, known: ConfigObject): Unit =
     set.asScala.foreach: (name, value) =>
-      val here = path :+ name
+      val setting = path :+ name
       (value, known.get(name)) match
-        case _ if Foreign(here) => ()
-        case (_, null) => throw SetupException(unknown(leaf(here, value)))
+        case _ if Foreign(setting) => ()
+        case (_, null) => throw SetupException(unknown(leaf(setting, value)))
         case (_: ConfigObject, default: ConfigObject) if isDispatcher(default) => ()
-        case (section: ConfigObject, default: ConfigObject) => walk(here, section, default)
+        case (section: ConfigObject, default: ConfigObject) => walk(setting, section, default)
         case (_, _: ConfigObject) =>
-          throw SetupException(s"${text(here)} is a section, and no setting itself.")
+          throw SetupException(s"${text(setting)} is a section, and no setting itself.")
         case (_, default) =>
-          wanted(name, default).filterNot(_.fits(value)).foreach: kind =>
-            throw SetupException(s"${text(here)} must be ${kind.what}.")
+          kindOf(name, default).filterNot(_.fits(value)).foreach: kind =>
+            throw SetupException(s"${text(setting)} must be ${kind.what}.")
 
   /** The path of a setting in it, if it is a section. */
   private def leaf(path: Vector[String], value: ConfigValue): Vector[String] = value match
@@ -41,10 +41,10 @@ private[node] final class SettingsCheck(known: Config):
   private def unknown(path: Vector[String]): String =
     val all = leaves(Vector("burst"), known.getObject("burst"))
     // An operator who has forgotten the section has the name right.
-    val near = all.filter(_.last == path.last).minByOption(distance(path, _)).orElse:
+    val nearest = all.filter(_.last == path.last).minByOption(distance(path, _)).orElse:
       all.map(other => (distance(path, other), other)).minByOption(_._1).collect:
-        case (far, other) if far <= text(path).length / 4 => other
-    val advice = near match
+        case (edits, other) if edits <= text(path).length / 4 => other
+    val advice = nearest match
       case Some(other) => s"did you mean ${text(other)}?"
       case None => "the reference.conf of each module has them all."
     s"there is no setting ${text(path)}: $advice"
@@ -110,7 +110,7 @@ private object SettingsCheck:
   private val Size = """\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)""".r
 
   /** The kind of the default. */
-  private def wanted(name: String, default: ConfigValue): Option[Kind] = default.valueType match
+  private def kindOf(name: String, default: ConfigValue): Option[Kind] = default.valueType match
     case BOOLEAN => Some(Kind.Flag)
     case NUMBER if name == "port" || name.endsWith("-port") => Some(Kind.Port)
     case NUMBER => Some(if written(default).contains('.') then Kind.Fraction else Kind.Whole)

@@ -29,7 +29,7 @@ class ClusterKeySuite extends FunSuite:
       .withFallback(ConfigFactory.load())
   )
 
-  private def told(work: => Unit): String = intercept[SetupException](work).getMessage
+  private def refusal(work: => Unit): String = intercept[SetupException](work).getMessage
 
   test("the first controller creates the key, for its owner only, and keeps it"):
     val data = directory()
@@ -47,7 +47,8 @@ class ClusterKeySuite extends FunSuite:
     def config(limit: String) = ConfigFactory
       .parseString(s"burst.http.flare-body-limit = $limit")
       .withFallback(ConfigFactory.parseResources("cluster.conf"))
-    assert(told(settings.applyTo(config("23MiB"), Role.Controller): Unit).contains("not be more than 22 MiB"))
+    val message = refusal(settings.applyTo(config("23MiB"), Role.Controller): Unit)
+    assert(message.contains("not be more than 22 MiB"), message)
     settings.applyTo(config("23MiB"), Role.Standalone): Unit
     settings.applyTo(config("22MiB"), Role.Controller): Unit
 
@@ -58,19 +59,21 @@ class ClusterKeySuite extends FunSuite:
         Role.Controller -> """host = i, port = 1, seeds = ["h:1", "i:1"]"""
       )
     do
-      val said = told(cluster(data, settings).prepare(role))
-      assert(said.contains(s"$data/cluster.pem is not there") && said.contains("--cluster-key FILE"), said)
+      val message = refusal(cluster(data, settings).prepare(role))
+      assert(message.contains(s"$data/cluster.pem is not there"), message)
+      assert(message.contains("--cluster-key FILE"), message)
     assertEquals(Files.list(data).count, 0L)
     // A key that was named is not created: the name may be a typo.
     val named = data.resolve("other.pem")
-    assert(told(cluster(data, s"key = \"$named\"").prepare(Role.Controller)).contains(s"$named is not there"))
+    val message = refusal(cluster(data, s"key = \"$named\"").prepare(Role.Controller))
+    assert(message.contains(s"$named is not there"), message)
     cluster(data, s"key = \"${made()}\"").prepare(Role.Invoker)
 
   test("a key that others can read, or that is invalid, is refused"):
     val file = made()
     for open <- Seq("rw-r-----", "rw----r--", "rw--w----") do
       Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(open))
-      assert(told(ClusterKey.read(file): Unit).contains("chmod 600"), open)
+      assert(refusal(ClusterKey.read(file): Unit).contains("chmod 600"), open)
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("r--------"))
     ClusterKey.read(file): Unit
     val half = made()
@@ -78,30 +81,30 @@ class ClusterKeySuite extends FunSuite:
       half,
       Files.readString(half).linesIterator.takeWhile(!_.contains("CERT")).mkString("\n")
     )
-    assert(told(ClusterKey.read(half): Unit).contains("is not a cluster's key"))
+    assert(refusal(ClusterKey.read(half): Unit).contains("is not a cluster's key"))
 
   test("a cluster key and an authority's certificates exclude each other"):
     val certificates = """tls { key = "a", certificate = "b", authority = "c" }"""
     // The files would have to be valid, too.
-    assert(told(cluster(directory(), s"key = k, $certificates"): Unit).contains("burst.cluster.tls"))
+    assert(refusal(cluster(directory(), s"key = k, $certificates"): Unit).contains("burst.cluster.tls"))
 
   /** A node in this JVM, and a promise of the message that its actor receives. */
   private def node(file: Path): (ActorSystem[String], Promise[String]) =
-    val heard = Promise[String]()
+    val received = Promise[String]()
     val settings = Settings.load(
       ConfigFactory.parseString(s"burst.cluster { key = \"$file\", seeds = [\"h:1\"] }"),
       Role.Invoker
     )
     val behavior = Behaviors.receiveMessage[String] { text =>
-      heard.trySuccess(text)
+      received.trySuccess(text)
       Behaviors.same
     }
-    (ActorSystem(behavior, ClusterSettings.SystemName, settings.config), heard)
+    (ActorSystem(behavior, ClusterSettings.SystemName, settings.config), received)
 
   test("nodes with the same key talk to each other, and others do not get a byte in"):
     val file = made()
-    val (server, heard) = node(file)
-    val (friend, _) = node(file)
+    val (server, received) = node(file)
+    val (client, _) = node(file)
     try
       val address = server.toClassic.asInstanceOf[ExtendedActorSystem].provider.getDefaultAddress
       val (host, port) = (address.host.get, address.port.get)
@@ -123,11 +126,11 @@ class ClusterKeySuite extends FunSuite:
       assert(answer.isEmpty || answer.head == 21, answer.toVector)
       plain.close()
 
-      ActorRefResolver(friend).resolveActorRef[String](s"$address/user") ! "hello"
-      assertEquals(Await.result(heard.future, 60.seconds), "hello")
+      ActorRefResolver(client).resolveActorRef[String](s"$address/user") ! "hello"
+      assertEquals(Await.result(received.future, 60.seconds), "hello")
     finally
       server.terminate()
-      friend.terminate()
+      client.terminate()
 
   /** A context that trusts any server, and presents this key if given. */
   private def trusting(key: Option[Path]): SSLContext =
@@ -142,10 +145,10 @@ class ClusterKeySuite extends FunSuite:
       val factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm)
       factory.init(store, Array.emptyCharArray)
       factory.getKeyManagers
-    val anybody = new X509TrustManager:
+    val trustAll = new X509TrustManager:
       def checkClientTrusted(chain: Array[X509Certificate], kind: String): Unit = ()
       def checkServerTrusted(chain: Array[X509Certificate], kind: String): Unit = ()
       def getAcceptedIssuers: Array[X509Certificate] = Array.empty
     val context = SSLContext.getInstance("TLS")
-    context.init(keys.orNull, Array(anybody), SecureRandom())
+    context.init(keys.orNull, Array(trustAll), SecureRandom())
     context

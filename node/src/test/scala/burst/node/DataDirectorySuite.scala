@@ -8,19 +8,19 @@ import munit.FunSuite
 
 class DataDirectorySuite extends FunSuite:
   /** Opens this directory in another process; returns its exit code and its output. */
-  private def opensElsewhere(path: Path): (Int, String) =
+  private def openElsewhere(path: Path): (Int, String) =
     val java = Path.of(System.getProperty("java.home"), "bin", "java").toString
     val classes = System.getProperty("java.class.path")
     val process = ProcessBuilder(java, "-cp", classes, "burst.node.OpensDataDirectory", path.toString)
       .redirectErrorStream(true)
       .start()
-    val said = String(process.getInputStream.readAllBytes())
+    val output = String(process.getInputStream.readAllBytes())
     assert(process.waitFor(60, TimeUnit.SECONDS))
-    (process.exitValue, said.trim)
+    (process.exitValue, output.trim)
 
   private def collectGarbage(): Unit =
-    val gone = WeakReference(Object())
-    while gone.get != null do System.gc()
+    val collected = WeakReference(Object())
+    while collected.get != null do System.gc()
 
   test("a directory is held until closed, even if nothing refers to it any more"):
     val path = Files.createTempDirectory("burst-data")
@@ -28,18 +28,18 @@ class DataDirectorySuite extends FunSuite:
     collectGarbage()
     // A separate thread closes what a collection found.
     collectGarbage()
-    val (code, said) = opensElsewhere(path)
-    assertEquals(code, 1, said)
-    assert(said.contains(s"is used by another platform (process ${ProcessHandle.current.pid})"), said)
+    val (code, output) = openElsewhere(path)
+    assertEquals(code, 1, output)
+    assert(output.contains(s"is used by another platform (process ${ProcessHandle.current.pid})"), output)
 
   test("opening a directory again, even in the same process, fails and leaves it held"):
     val path = Files.createTempDirectory("burst-data")
     val directory = DataDirectory.open(path)
-    val told = intercept[SetupException](DataDirectory.open(path)).getMessage
-    assert(told.contains("is used by another platform"), told)
-    assertEquals(opensElsewhere(path)._1, 1)
+    val message = intercept[SetupException](DataDirectory.open(path)).getMessage
+    assert(message.contains("is used by another platform"), message)
+    assertEquals(openElsewhere(path)._1, 1)
     directory.close()
-    assertEquals(opensElsewhere(path), (0, ""))
+    assertEquals(openElsewhere(path), (0, ""))
     DataDirectory.open(path).close()
 
   test("the platform's files are private even in a directory that others can read"):

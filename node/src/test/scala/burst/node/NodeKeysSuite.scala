@@ -57,17 +57,17 @@ class NodeKeysSuite extends FunSuite:
     assertEquals(keys(files*), Some(NodeKeys(key("node"), certificate("node"), certificate("own"))))
 
   test("files that do not fit together are reported by their setting before any connection"):
-    def told(key: Any, certificate: Any, authority: Any): String =
+    def refusal(key: Any, certificate: Any, authority: Any): String =
       intercept[SetupException](
         keys("key" -> key, "certificate" -> certificate, "authority" -> authority)
       ).getMessage
     val (own, node) = (certificate("own"), certificate("node"))
     Seq(
-      told("", node, own) -> "tls.key is missing",
-      told(key("node"), node, "/nowhere") -> "tls.authority: /nowhere cannot be read",
-      told(key("curve"), certificate("curve"), own) -> "is not an RSA key in PEM",
-      told(node, node, own) -> "tls.key",
-      told(key("node"), key("node"), own) -> "tls.certificate",
-      told(key("node"), certificate("curve"), own) -> "is not the key of the certificate",
-      told(key("node"), node, certificate("other")) -> "has not signed the certificate"
-    ).foreach((said, expected) => assert(said.contains(expected), said))
+      refusal("", node, own) -> "tls.key is missing",
+      refusal(key("node"), node, "/nowhere") -> "tls.authority: /nowhere cannot be read",
+      refusal(key("curve"), certificate("curve"), own) -> "is not an RSA key in PEM",
+      refusal(node, node, own) -> "tls.key",
+      refusal(key("node"), key("node"), own) -> "tls.certificate",
+      refusal(key("node"), certificate("curve"), own) -> "is not the key of the certificate",
+      refusal(key("node"), node, certificate("other")) -> "has not signed the certificate"
+    ).foreach((message, expected) => assert(message.contains(expected), message))

@@ -22,9 +22,9 @@ class NodeSuite extends FunSuite:
     ).redirectErrorStream(true).start()
     try
       assert(process.waitFor(60, TimeUnit.SECONDS), "the process keeps running")
-      val said = String(process.getInputStream.readAllBytes()).trim
-      assertEquals(process.exitValue, 1, said)
-      assert(said.contains("burst: nobody waits for this one"), said)
+      val output = String(process.getInputStream.readAllBytes()).trim
+      assertEquals(process.exitValue, 1, output)
+      assert(output.contains("burst: nobody waits for this one"), output)
     finally process.destroyForcibly(): Unit
 
   test("a setup problem is reported unchanged, and a library's exception with its type"):

@@ -9,7 +9,7 @@ class SecondCompilerSuite extends munit.FunSuite:
   test("the second compiler runs at a lower priority than all other threads"):
     val java = Path.of(sys.props("java.home"), "bin", "java").toString
     val command = Vector(java, "-XX:-UseDynamicNumberOfCompilerThreads", "-cp", sys.props("java.class.path"))
-    val process = ProcessBuilder((command :+ "burst.node.GivesWay")*).redirectErrorStream(true).start()
+    val process = ProcessBuilder((command :+ "burst.node.PrintPriorities")*).redirectErrorStream(true).start()
     try
       assert(process.waitFor(60, TimeUnit.SECONDS))
       assertEquals(String(process.getInputStream.readAllBytes()).linesIterator.toSeq.lastOption, Some("10 0"))
@@ -20,9 +20,9 @@ class SecondCompilerSuite extends munit.FunSuite:
     assertEquals(SecondCompiler.threads(), Vector.empty)
 
 /** Prints the priorities of the second compiler's threads, once all of them are lowered, and its own. */
-object GivesWay:
+object PrintPriorities:
   def main(arguments: Array[String]): Unit =
-    SecondCompiler.giveWay()
+    SecondCompiler.lowerPriority()
     val deadline = System.nanoTime + 30_000_000_000L
     def priorities = SecondCompiler.threads().map(nice)
     while priorities.contains("0") && System.nanoTime < deadline do Thread.sleep(20)

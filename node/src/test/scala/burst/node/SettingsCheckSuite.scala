@@ -12,7 +12,7 @@ class SettingsCheckSuite extends FunSuite:
     careful = true
   }"""))
 
-  private def told(settings: String): String =
+  private def refusal(settings: String): String =
     intercept[SetupException](known.check(ConfigFactory.parseString(settings))).getMessage
 
   test("known settings are accepted in any form that their default could have"):
@@ -28,31 +28,31 @@ class SettingsCheckSuite extends FunSuite:
 
   test("an unknown setting stops the start, with a suggestion"):
     assertEquals(
-      told("burst.limts.burst-size = 9"),
+      refusal("burst.limts.burst-size = 9"),
       "there is no setting burst.limts.burst-size: did you mean burst.limits.burst-size?"
     )
-    assert(told("burst.limits.burstsize = 9").endsWith("did you mean burst.limits.burst-size?"))
-    assert(told("burst.slots = 9").endsWith("did you mean burst.invoker.slots?"))
+    assert(refusal("burst.limits.burstsize = 9").endsWith("did you mean burst.limits.burst-size?"))
+    assert(refusal("burst.slots = 9").endsWith("did you mean burst.invoker.slots?"))
     assert(
-      told("burst.invoker { docker { mount = [] } }").endsWith("did you mean burst.invoker.docker.mounts?")
+      refusal("burst.invoker { docker { mount = [] } }").endsWith("did you mean burst.invoker.docker.mounts?")
     )
-    assert(told("burst.something-else.entirely = 9").contains("reference.conf"))
-    assert(told("burst.limits.burst-size.x = 9").contains("burst-size"))
-    assert(told("burst.limits = 9").contains("burst.limits is a section"))
+    assert(refusal("burst.something-else.entirely = 9").contains("reference.conf"))
+    assert(refusal("burst.limits.burst-size.x = 9").contains("burst-size"))
+    assert(refusal("burst.limits = 9").contains("burst.limits is a section"))
 
   test("contradictory settings stop the start"):
-    def told(settings: String) =
+    def refusal(settings: String) =
       intercept[SetupException](SettingsCheck.contradictions(ConfigFactory.parseString(settings))).getMessage
     assertEquals(
-      told("burst { http { blocking-limit = 2m, server.request-timeout = 90s } }"),
+      refusal("burst { http { blocking-limit = 2m, server.request-timeout = 90s } }"),
       "burst.http.blocking-limit (2m) must not be more than burst.http.server.request-timeout (90s)."
     )
-    assert(told(
+    assert(refusal(
       "burst.limits { chunk-size-min = 1MiB, chunk-size-max = 512KiB }"
     ).contains("chunk-size-max (512KiB)"))
     SettingsCheck.contradictions(ConfigFactory.parseString("burst.limits { chunk-size-min = 1MiB }"))
     assertEquals(
-      told("burst.limits.timeout = 200d"),
+      refusal("burst.limits.timeout = 200d"),
       "burst.limits.timeout (200d) must be less than 200 days."
     )
     SettingsCheck.contradictions(ConfigFactory.parseString("burst.limits.timeout = 199d"))
@@ -71,4 +71,4 @@ class SettingsCheckSuite extends FunSuite:
         "burst.invoker.id = []" -> "must be a plain value",
         "burst.careful = perhaps" -> "must be true or false"
       )
-    do assert(told(settings).contains(expected), told(settings))
+    do assert(refusal(settings).contains(expected), refusal(settings))

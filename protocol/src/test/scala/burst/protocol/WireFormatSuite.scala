@@ -116,7 +116,7 @@ class WireFormatSuite extends munit.FunSuite:
       None,
       Some("work")
     )
-    val told = Map(
+    val examples = Map(
       "event-ready" -> PackEvent.Ready(Some("127.0.0.1:40001"), at(0)),
       "event-ready-without-endpoint" -> PackEvent.Ready(None, at(0)),
       "event-worker-started" -> PackEvent.WorkerStarted(4, at(1)),
@@ -133,13 +133,13 @@ class WireFormatSuite extends munit.FunSuite:
       "event-pack-ended-with-traffic" ->
         PackEvent.PackEnded(reusable = true, None, at(9), Some(Traffic(12, 4096)))
     )
-    told.foreach: (name, event) =>
+    examples.foreach: (name, event) =>
       assertEquals(readFromString[PackEvent](golden(name).noSpaces), event, name)
     val copies = File(getClass.getResource("/golden").toURI).list().map(_.stripSuffix(".json")).toSet
     val ofEvents = copies.filter(name => name.startsWith("event-") || name.startsWith("told-"))
     // Programs send these to their runtime; invokers receive outputs in another form.
     val ofPrograms = Set("event-worker-succeeded", "event-worker-succeeded-without-output")
-    assertEquals(told.keySet ++ ofPrograms, ofEvents)
+    assertEquals(examples.keySet ++ ofPrograms, ofEvents)
 
   test("failures match the golden copies"):
     val panicked = Failure(

@@ -30,13 +30,13 @@ final class ControllerProcess private (
 object ControllerProcess:
   private final case class Management(machine: OperatingSystemMXBean, memory: MemoryMXBean)
 
-  private val Here = "127.0.0.1"
+  private val Loopback = "127.0.0.1"
 
   /** Starts a controller by the program `burst`, with its data in a directory, and waits until it is ready.
     */
   def start(burst: Path, data: Path): ControllerProcess =
     val (node, management) = (freePort(), freePort())
-    val seed = s"$Here:$node"
+    val seed = s"$Loopback:$node"
     val builder = ProcessBuilder(
       Vector(burst.toString, "controller", "--port", "0", "--node", seed, "--data", data.toString).asJava
     )
@@ -44,8 +44,8 @@ object ControllerProcess:
     builder.redirectError(data.resolveSibling("controller.err").toFile)
     val process = builder.start()
     try
-      val said = process.inputReader.lines.iterator.asScala
-      require(said.exists(_.contains("ready")), "the controller did not start")
+      val output = process.inputReader.lines.iterator.asScala
+      require(output.exists(_.contains("ready")), "the controller did not start")
       new ControllerProcess(process, connect(management), seed)
     catch
       case problem: Exception =>
@@ -54,11 +54,11 @@ object ControllerProcess:
 
   private def options(port: Int): String =
     val remote = "-Dcom.sun.management.jmxremote"
-    s"$remote.port=$port $remote.rmi.port=$port $remote.host=$Here $remote.authenticate=false $remote.ssl=false " +
-      s"-Djava.rmi.server.hostname=$Here"
+    s"$remote.port=$port $remote.rmi.port=$port $remote.host=$Loopback $remote.authenticate=false $remote.ssl=false " +
+      s"-Djava.rmi.server.hostname=$Loopback"
 
   private def connect(port: Int): Management =
-    val url = JMXServiceURL(s"service:jmx:rmi:///jndi/rmi://$Here:$port/jmxrmi")
+    val url = JMXServiceURL(s"service:jmx:rmi:///jndi/rmi://$Loopback:$port/jmxrmi")
     val server = JMXConnectorFactory.connect(url).getMBeanServerConnection
     Management(
       ManagementFactory.getPlatformMXBean(server, classOf[OperatingSystemMXBean]),
@@ -66,4 +66,4 @@ object ControllerProcess:
     )
 
   private def freePort(): Int =
-    Using.resource(ServerSocket(0, 1, InetAddress.getByName(Here)))(_.getLocalPort)
+    Using.resource(ServerSocket(0, 1, InetAddress.getByName(Loopback)))(_.getLocalPort)

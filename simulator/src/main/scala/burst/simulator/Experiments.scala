@@ -1,7 +1,6 @@
 package burst.simulator
 
-import burst.controller.definition.Packing
-import burst.controller.placement.{ClusterView, DefaultGranularity, Machine, PackCosts, PlacementPolicy}
+import burst.controller.placement.{ClusterView, DefaultGranularity, Machine, PackCosts, Packing}
 import burst.controller.scheduler.*
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
@@ -53,7 +52,7 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
     )
 
   private def placed(cluster: ClusterState, flare: Waiting): FiniteDuration =
-    val policies = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))
+    val policies = Packing.policies(DefaultGranularity.Cheapest(PackCosts.Measured))
     val round = SchedulingRound(policies, overtaking = Duration.Zero, depth = 200)
     val begin = MonotonicTime.now()
     val outcome =
@@ -175,7 +174,7 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
   /** Seconds from the request to each worker being ready. */
   private def workersReady(size: Int, g: Int): Vector[Double] =
     val view = ClusterView(Vector.tabulate(20)(i => Machine(InvokerId(f"i$i%02d"), slots, slots)))
-    val policy = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))(Packing.Homogeneous)
+    val policy = Packing.policies(DefaultGranularity.Cheapest(PackCosts.Measured))(Packing.Homogeneous)
     val plan =
       policy.place(view, size, Some(g)).fold(why => throw IllegalStateException(why.toString), identity)
     val machines = Machines(times, Random(seed))

@@ -1,7 +1,7 @@
 package burst.simulator
 
-import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.placement.Packing
 import burst.controller.scheduler.{AdmissionControl, Refusal}
 import burst.controller.store.{FlareChange, Storage}
 import burst.protocol.{FlareId, Timestamp}
@@ -47,8 +47,8 @@ object Growth:
   val Room = 600
 
   /** How often a request is repeated, and a slow one. */
-  val Times = 200
-  val Few = 20
+  val Repetitions = 200
+  val SlowRepetitions = 20
 
   /** The timeout of a flare. */
   val Timeout: FiniteDuration = 1.hour
@@ -85,7 +85,7 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
         "take-over, processor s" -> takeOver.processor,
         "heap per queued flare KiB" -> held / 1024,
         "placement, processor ms" -> filling.each(running).processorMillis
-      ) ++ asked(controller, packs)
+      ) ++ measureRequests(controller, packs)
       val heartbeat = heartbeats(controller)
       before ++ Seq(
         "heartbeat, processor µs" -> heartbeat.processorMillis * 1000,
@@ -109,35 +109,35 @@ private final class GrowthRun(directory: Path, machines: Int, queued: Int):
     * while, and of one that was just submitted; a submission while a large flare waits for others to end; one
     * that is refused, as the queue is full.
     */
-  private def asked(controller: SimulatedController, packs: HeldPacks): Row =
-    val submission = many(Times)(i => accepted(controller.submit(request(i))))
-    val ending = many(Times): _ =>
+  private def measureRequests(controller: SimulatedController, packs: HeldPacks): Row =
+    val submission = many(Repetitions)(i => accepted(controller.submit(request(i))))
+    val ending = many(Repetitions): _ =>
       packs.finishOldest()
       packs.awaitBegun(1)
     val known = accepted(controller.submit(request(0)))
-    val standing = (0 until Few).map: _ =>
+    val position = (0 until SlowRepetitions).map: _ =>
       // the maximum age of a forecast
       Thread.sleep(300)
       Cost.of(locate(controller, known.id))._1
-    val newStanding = (0 until Few).map: i =>
+    val newPosition = (0 until SlowRepetitions).map: i =>
       val flare = accepted(controller.submit(request(i)))
       Cost.of(locate(controller, flare.id))._1
     // it waits for half of all slots: later flares can overtake it if that does not delay it
     val large = Workload.request(running * Size / 2, Packing.Mixed, None, "large", Timeout, "large")
     accepted(controller.submit(large))
     packs.finishOldest()
-    val behind = many(Times)(i => accepted(controller.submit(request(i))))
+    val behind = many(Repetitions)(i => accepted(controller.submit(request(i))))
     while controller.submit(request(0)).isRight do ()
-    val refusal = many(Times)(i => refused(controller.submit(request(i))))
+    val refusal = many(Repetitions)(i => refused(controller.submit(request(i))))
     def both(what: String, cost: Cost) =
       Seq(s"$what ms" -> cost.millis, s"$what, processor ms" -> cost.processorMillis)
     both("submission", submission) ++ both("end to next placed", ending) ++
-      Seq("place in the queue ms" -> mean(standing).millis) ++
-      Seq("place of one just submitted ms" -> mean(newStanding).millis) ++
+      Seq("place in the queue ms" -> mean(position).millis) ++
+      Seq("place of one just submitted ms" -> mean(newPosition).millis) ++
       both("submission behind a large one", behind) ++ both("refusal", refusal)
 
   private def heartbeats(controller: SimulatedController): Cost =
-    many(Few) { round =>
+    many(SlowRepetitions) { round =>
       val load = (round + 1) / 100.0
       (0 until machines).foreach(i => controller.heartbeat(SimulatedController.status(i, Slots, load)))
       controller.awaitInvokers(_.last.status.cpuLoad == load)

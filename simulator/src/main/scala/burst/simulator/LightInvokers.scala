@@ -33,7 +33,7 @@ final class LightInvokers(seed: String, key: Path, data: Path):
       case ControllerLink.Event.Joined =>
         joined.release()
         Behaviors.same
-      case ControllerLink.Event.TurnedAway(reason) => throw IllegalStateException(reason)
+      case ControllerLink.Event.Refused(reason) => throw IllegalStateException(reason)
     },
     "events"
   )
@@ -43,7 +43,7 @@ final class LightInvokers(seed: String, key: Path, data: Path):
     for i <- 0 until count do
       val status = SimulatedController.status(i, slots)
       val own =
-        ControllerLink.Settings(endpoints, home = status.id.value, cluster.proof.asked, journalMemory = 0)
+        ControllerLink.Settings(endpoints, home = status.id.value, cluster.proof.hint, journalMemory = 0)
       val link = system.systemActorOf(ControllerLink(own, events), s"link-${status.id.value}")
       system.systemActorOf(LightInvokers.invoker(status, link), status.id.value): Unit
     if !joined.tryAcquire(count, 10, TimeUnit.MINUTES) then

@@ -13,20 +13,20 @@ final case class Row(min: Double, median: Double, max: Double, reference: Option
 /** Durations as summarised by a benchmark, in microseconds; drawn from the triangular distribution over their
   * least, median and greatest value.
   */
-final case class Spread(least: Double, mode: Double, greatest: Double):
+final case class Spread(min: Double, mode: Double, max: Double):
   def draw(random: Random): FiniteDuration =
     val u = random.nextDouble()
-    val width = greatest - least
+    val width = max - min
     if width <= 0 then mode.toLong.micros
     else
-      val turn = (mode - least) / width
+      val turn = (mode - min) / width
       val drawn =
-        if u < turn then least + math.sqrt(u * width * (mode - least))
-        else greatest - math.sqrt((1 - u) * width * (greatest - mode))
+        if u < turn then min + math.sqrt(u * width * (mode - min))
+        else max - math.sqrt((1 - u) * width * (max - mode))
       drawn.toLong.micros
 
   def times(factor: Double): Spread =
-    Spread(least = least * factor, mode = mode * factor, greatest = greatest * factor)
+    Spread(min = min * factor, mode = mode * factor, max = max * factor)
 
 /** The cost of starting packs, as `make bench` measured it with docker (`benchmarks/results/platform.csv`):
   *   - `container`: one container on an idle machine, request to workers running (the row of the cold flare);
@@ -58,14 +58,14 @@ object StartTimes:
     )
     val one = row("cold flare of 8 workers in one docker pack, request to all running")
     val many = row("request to all 48 running, docker, cold, g=48")
-    val apart = many.reference.getOrElse(
+    val separate = many.reference.getOrElse(
       throw IllegalArgumentException(
         s"$platform does not say how long 48 packs of one take: run `make bench`"
       )
     )
-    val container = Spread(least = one.min * 1000, mode = one.median * 1000, greatest = one.max * 1000)
+    val container = Spread(min = one.min * 1000, mode = one.median * 1000, max = one.max * 1000)
     StartTimes(
       container,
-      container.times((apart - many.median) / 47 / one.median),
+      container.times((separate - many.median) / 47 / one.median),
       row("spread of the 48 starts, docker, cold, g=48").median * 1000 / 47
     )

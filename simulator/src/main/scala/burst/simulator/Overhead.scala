@@ -1,7 +1,7 @@
 package burst.simulator
 
-import burst.controller.definition.Packing
 import burst.controller.flare.FlareState
+import burst.controller.placement.Packing
 import burst.node.MonotonicTime
 import burst.protocol.*
 import java.nio.file.Path

@@ -23,10 +23,10 @@ final class SimulatedController private (config: Config, val storage: Storage):
   val service: FlareService = scheduling.service
 
   /** Registers invokers with this many slots, and waits until the scheduler knows them. */
-  def invokers(count: Int, slots: Int)(behave: InvokerId => Behavior[InvokerRequest]): Unit =
+  def invokers(count: Int, slots: Int)(behavior: InvokerId => Behavior[InvokerRequest]): Unit =
     for i <- 0 until count do
       val id = SimulatedController.invoker(i)
-      val invoker = system.systemActorOf(behave(id), id.value)
+      val invoker = system.systemActorOf(behavior(id), id.value)
       scheduling.invokers ! RegisterInvoker(SimulatedController.status(i, slots), invoker)
     awaitInvokers(_.count(_.up) == count)
 

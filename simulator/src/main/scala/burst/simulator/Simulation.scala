@@ -1,6 +1,6 @@
 package burst.simulator
 
-import burst.controller.placement.{DefaultGranularity, PackCosts, PlacementPolicy}
+import burst.controller.placement.{DefaultGranularity, PackCosts, Packing}
 import burst.controller.scheduler.*
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
@@ -35,13 +35,13 @@ final case class Played(outcomes: Vector[Outcome], usage: Usage, rounds: Int, sl
   */
 final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: Boolean, seed: Long):
   private enum Event:
-    case Came(arrival: Arrival)
+    case Arrived(arrival: Arrival)
     case Done(waiting: Waiting)
 
   private val random = Random(seed)
   private val invokers = Machines(times, random)
   private val round = SchedulingRound(
-    PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
+    Packing.policies(DefaultGranularity.Cheapest(PackCosts.Measured)),
     overtaking = 10.seconds,
     // the first flare that does not fit ends the round: first come, first served
     depth = if backfill then 200 else 1
@@ -61,12 +61,12 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
   private var (rounds, slowest) = (0, Duration.Zero)
 
   def play(arrivals: Vector[Arrival]): Played =
-    arrivals.foreach(arrival => schedule(arrival.at, Event.Came(arrival)))
+    arrivals.foreach(arrival => schedule(arrival.at, Event.Arrived(arrival)))
     while events.nonEmpty do
       val (at, _, event) = events.dequeue()
       pass(at)
       event match
-        case Event.Came(arrival) =>
+        case Event.Arrived(arrival) =>
           val flare = Waiting(FlareId.random(), 1, arrival.request, at)
           work(flare.id) = arrival.work
           queue = queue.enqueue(flare)

@@ -1,7 +1,8 @@
 package burst.simulator
 
-import burst.controller.definition.{FlareTerms, Packing}
+import burst.controller.definition.FlareTerms
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.Packing
 import burst.node.MonotonicTime
 import burst.protocol.{DefinitionRef, Inputs, PackageId}
 import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
@@ -76,8 +77,8 @@ object Workload:
       val kind = random.nextInt(definitions.length)
       (size, kind, (definitions(kind) * (0.7 + 0.3 * random.nextDouble())).toLong)
     }
-    val asked = drawn.iterator.map((size, _, work) => size.toDouble * work).sum
-    val span = asked / (slots * load)
+    val totalWork = drawn.iterator.map((size, _, work) => size.toDouble * work).sum
+    val span = totalWork / (slots * load)
     val moments = Vector.fill(count)((random.nextDouble() * span).toLong).sorted
     moments.zip(drawn).map { case (at, (size, kind, work)) =>
       Arrival(

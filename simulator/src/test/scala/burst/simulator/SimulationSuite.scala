@@ -1,6 +1,6 @@
 package burst.simulator
 
-import burst.controller.definition.Packing
+import burst.controller.placement.Packing
 import burst.node.MonotonicTime
 import java.nio.file.Path
 import munit.FunSuite

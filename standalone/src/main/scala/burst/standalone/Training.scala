@@ -21,7 +21,7 @@ object Training:
 
   /** One of this many calls is a flare. */
   private val Flares = 2
-  private val Patience = Duration.ofSeconds(60)
+  private val RequestTimeout = Duration.ofSeconds(60)
 
   private final case class Refused(message: String) extends RuntimeException(message)
 
@@ -43,7 +43,7 @@ object Training:
         .newBuilder(URI(s"$url/api/v1/namespaces/_/$path"))
         .header("Authorization", authorization)
         .header("Content-Type", "application/json")
-        .timeout(Patience)
+        .timeout(RequestTimeout)
         .method(method, HttpRequest.BodyPublishers.ofString(body))
         .build()
       val answer = client.send(request, HttpResponse.BodyHandlers.ofString())
@@ -55,15 +55,15 @@ object Training:
   /** Throws `Refused`. */
   private[standalone] def train(url: String, key: String, calls: Int): Unit =
     val target = Target(url, key)
-    val left = AtomicInteger(calls)
+    val remaining = AtomicInteger(calls)
     val failure = java.util.concurrent.atomic.AtomicReference[Option[Refused]](None)
     prepare(target)
     def work(): Unit =
       try
-        var number = left.getAndDecrement()
+        var number = remaining.getAndDecrement()
         while number > 0 && failure.get.isEmpty do
           if number % Flares == 0 then target.flare() else target.call()
-          number = left.getAndDecrement()
+          number = remaining.getAndDecrement()
       catch case refused: Refused => failure.set(Some(refused))
     val clients = Vector.fill(Clients)(Thread(() => work()))
     clients.foreach(_.start())

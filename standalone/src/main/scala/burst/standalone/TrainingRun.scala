@@ -20,38 +20,38 @@ import scala.util.{Failure, Try, Using}
 final class TrainingRun extends Extension
 
 object TrainingRun extends ExtensionId[TrainingRun]:
-  private val Patience = 60.seconds
+  private val AwaitTimeout = 60.seconds
   private val StopBound = 5.seconds
 
   /** An address where nobody listens. */
-  private val Nowhere = "127.0.0.1:1"
+  private val UnusedAddress = "127.0.0.1:1"
 
   def createExtension(system: ActorSystem[?]): TrainingRun =
     val own = Path.of(system.settings.config.getString("burst.data")).toAbsolutePath
     val directory = Files.createTempDirectory(own, "training-")
-    said("a cluster")(playCluster(directory))
+    attempt("a cluster")(runCluster(directory))
     val data = s"burst.data = \"$directory/stores\""
-    said("a bucket")(store(
+    attempt("a bucket")(store(
       s"""$data
-      burst.store.s3 { url = "s3://bucket", endpoint = "http://$Nowhere", access-key = "k", secret-key = "s" }"""
+      burst.store.s3 { url = "s3://bucket", endpoint = "http://$UnusedAddress", access-key = "k", secret-key = "s" }"""
     ))
-    said("PostgreSQL")(store(s"""$data
-      burst.store.postgresql { url = "postgresql://$Nowhere/burst", connect-timeout = 300ms }"""))
+    attempt("PostgreSQL")(store(s"""$data
+      burst.store.postgresql { url = "postgresql://$UnusedAddress/burst", connect-timeout = 300ms }"""))
     new TrainingRun
 
-  private def said(what: String)(play: => Unit): Unit = Try(play) match
+  private def attempt(what: String)(work: => Unit): Unit = Try(work) match
     case Failure(problem) => System.err.println(s"training run, $what: $problem")
     case _ => ()
 
   /** Runs a controller, an invoker, and calls that go through both. */
-  private def playCluster(directory: Path): Unit =
+  private def runCluster(directory: Path): Unit =
     val port = Using.resource(ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
     val first = directory.resolve("controller")
     val controller = begin(Role.Controller, first, s"cluster.port = $port")(Controller.start)
-    try playInvoker(directory, first, port, controller)
+    try runInvoker(directory, first, port, controller)
     finally end(controller)
 
-  private def playInvoker(directory: Path, first: Path, port: Int, controller: Node): Unit =
+  private def runInvoker(directory: Path, first: Path, port: Int, controller: Node): Unit =
     val second =
       s"cluster { seeds = [\"127.0.0.1:$port\"], key = \"$first/cluster.pem\" }, invoker.id = second"
     val invoker =
@@ -85,4 +85,4 @@ object TrainingRun extends ExtensionId[TrainingRun]:
     val config = ConfigFactory.parseString(own).withFallback(alone)
     Settings.load(config.withFallback(ConfigFactory.defaultApplication()), role)
 
-  private def await[A](future: Future[A]): A = Await.result(future, Patience)
+  private def await[A](future: Future[A]): A = Await.result(future, AwaitTimeout)

@@ -20,11 +20,11 @@ private[standalone] final case class Expression(where: String, text: String, sho
       known.get(metric) match
         case None => Vector(s"$metric is not exported")
         case Some(labels) => matchers.flatMap(unknown(metric, labels, _, _))
-    val there = OfTargets ++ selectors.flatMap((metric, _) => known.get(metric)).flatMap(_.keys)
-    val kept = if grouped.isEmpty then there else grouped
+    val available = OfTargets ++ selectors.flatMap((metric, _) => known.get(metric)).flatMap(_.keys)
+    val resultLabels = if grouped.isEmpty then available else grouped
     val others =
-      (grouped -- there).map(label => s"nothing has the label $label") ++
-        (shown -- kept).map(label => s"there is no $label to show")
+      (grouped -- available).map(label => s"nothing has the label $label") ++
+        (shown -- resultLabels).map(label => s"there is no $label to show")
     (selected ++ others).map(fault => s"$where: $fault")
 
   private def unknown(metric: String, labels: Map[String, Set[String]], label: String, value: String) =

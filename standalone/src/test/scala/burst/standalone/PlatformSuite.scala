@@ -88,10 +88,10 @@ class PlatformSuite extends munit.FunSuite:
       val problem = intercept[SetupException](DataDirectory.open(own.data))
       assert(problem.getMessage.contains(ProcessHandle.current.pid.toString), problem.getMessage)
     finally stop(first)
-    val left = Files.writeString(first._1.temporary.resolve("left by a JVM that was killed"), "x")
+    val leftover = Files.writeString(first._1.temporary.resolve("left by a JVM that was killed"), "x")
     val second = start(own)
     try
-      assert(!Files.exists(left))
+      assert(!Files.exists(leftover))
       assertEquals(properties(own), before.updated("APIHOST", second._2.url))
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 200)
     finally stop(second)
@@ -107,9 +107,9 @@ class PlatformSuite extends munit.FunSuite:
       val few = MetricsSettings(byNamespace = true, namespaces = 1, definitions = 1)
       val _ = FlareMetrics(named, few).of(DefinitionRef("a", "b", "0.0.1", PackageId.of(Array[Byte](1))))
       val exported = Exported.of(plain + String(named.text(), "UTF-8"))
-      val asked = Monitoring.expressions
-      assert(asked.size > 50, asked.size)
-      assertEquals(asked.flatMap(_.faults(exported)), Vector.empty)
+      val expressions = Monitoring.expressions
+      assert(expressions.size > 50, expressions.size)
+      assertEquals(expressions.flatMap(_.faults(exported)), Vector.empty)
     finally stop(running)
 
   test("lost credentials are created again for the owner of the data"):
@@ -196,21 +196,21 @@ class PlatformSuite extends munit.FunSuite:
     assertEquals(last.getString("direct.kind"), "redis-list")
     assert(!last.hasPath("direct.keeps-nothing"), "it is cleaned up after like any other of its kind")
     val wrong = """burst.scheduler.backends.cache { kind = redis-list, url = "redis://h" }"""
-    val told = intercept[SetupException](settings(scratch.resolve("six"), wrong): Unit).getMessage
-    assert(told.contains("burst.scheduler.backends.cache.url"), told)
+    val message = intercept[SetupException](settings(scratch.resolve("six"), wrong): Unit).getMessage
+    assert(message.contains("burst.scheduler.backends.cache.url"), message)
     assertEquals(both.getString("burst.default-backend"), "redis-list")
 
   test("settings must exist and have the right type"):
-    def told(more: String): String =
+    def refusal(more: String): String =
       intercept[SetupException](settings(scratch.resolve("five"), more): Unit).getMessage
-    assert(told("burst.limts.burst-size = 5").contains("burst.limits.burst-size"))
-    assert(told("burst.scheduler.queue-limit = none").contains("must be a whole number"))
-    assert(told(
+    assert(refusal("burst.limts.burst-size = 5").contains("burst.limits.burst-size"))
+    assert(refusal("burst.scheduler.queue-limit = none").contains("must be a whole number"))
+    assert(refusal(
       """burst.backends.cache = "redis://:hidden@h" """
     ).contains("no kind 'cache': give direct, redis-list or s3, or {"))
-    val unknown = told("""burst.backends.cache { kind = redis, uri = "redis://:hidden@h" }""")
+    val unknown = refusal("""burst.backends.cache { kind = redis, uri = "redis://:hidden@h" }""")
     assert(unknown.contains("kind is 'redis'") && !unknown.contains("hidden"), unknown)
-    assert(told("""burst.backends.s3 { url = "s3://h" }""").contains("burst.backends.s3.url"))
+    assert(refusal("""burst.backends.s3 { url = "s3://h" }""").contains("burst.backends.s3.url"))
 
   test("by default the modules store their data below the platform's, and the backend is direct"):
     val config = settings(Path.of("/x")).config

@@ -25,9 +25,11 @@ object ActionName:
   def parse(text: String, caller: String): Option[ActionName] =
     val parts = text.stripPrefix("/").split("/", -1).toVector
     val named = if text.startsWith("/") then parts else caller +: parts
-    val whole = named.map(part => if part == Own then caller else part)
+    val resolved = named.map(part => if part == Own then caller else part)
     Option
-      .when(whole.drop(1).forall(EntityName.isValid) && whole.headOption.exists(EntityName.isValid))(whole)
+      .when(
+        resolved.drop(1).forall(EntityName.isValid) && resolved.headOption.exists(EntityName.isValid)
+      )(resolved)
       .collect:
         case Vector(namespace, name) => ActionName(namespace, None, name)
         case Vector(namespace, packageName, name) => ActionName(namespace, Some(packageName), name)

@@ -60,13 +60,13 @@ private[action] final class ActionRuns(
         Future.successful(Left(InvocationRefusal.PayloadTooLarge(MostPayload)))
       case Some(own) => counting(call)(builtIns.begin(call, own).map(Right(_)))
       case None =>
-        val asked = Deadline.now
-        counting(call)(flare(call)).map(_.map(begun(_, asked)))
+        val requested = Deadline.now
+        counting(call)(flare(call)).map(_.map(begun(_, requested)))
 
   private def flare(call: Call): Future[Either[InvocationRefusal, FlareView]] =
     request(call) match
       case Left(refusal) => Future.successful(Left(refusal))
-      case Right(wanted) => submit(call, wanted, Tries)
+      case Right(flareRequest) => submit(call, flareRequest, Tries)
 
   /** Counts a call, unless it is refused. */
   def counting[A](call: Call)(
@@ -92,7 +92,7 @@ private[action] final class ActionRuns(
     else overridden(call.action, Iterator(call.payload), pieces).map(InvocationRefusal.FinalParameter(_))
 
   /** The time to wait for the end counts from when the call was requested. */
-  private def begun(seen: FlareView, asked: Deadline): Begun =
+  private def begun(seen: FlareView, requested: Deadline): Begun =
     val id = seen.flare.id
     def ended(seen: FlareView, deadline: Deadline) = seen match
       case FlareView(end, Vector(result)) => Future.successful(activations.of(end, result.output))
@@ -102,7 +102,7 @@ private[action] final class ActionRuns(
     Begun(
       id,
       limit =>
-        val deadline = asked + limit
+        val deadline = requested + limit
         if seen.flare.state.isFinal then ended(seen, deadline)
         else
           service.await(id, deadline.timeLeft.max(Duration.Zero)).flatMap:
@@ -140,18 +140,18 @@ private[action] final class ActionRuns(
   /** Submits the flare; if its package was removed before the flare was stored, the action is read again. */
   private def submit(
       call: Call,
-      wanted: FlareRequest,
+      flareRequest: FlareRequest,
       tries: Int
   ): Future[Either[InvocationRefusal, FlareView]] =
     service
-      .submit(wanted)
+      .submit(flareRequest)
       .flatMap:
         case Left(Refusal.PackageGone) if tries > 1 =>
           blocking.reading(actions.find(call.caller, call.action.name)).flatMap: found =>
             val again =
               found.left.map(InvocationRefusal.Gone(_)).flatMap(action => request(call.copy(action = action)))
             again match
-              case Right(wanted) => submit(call, wanted, tries - 1)
+              case Right(flareRequest) => submit(call, flareRequest, tries - 1)
               case Left(refusal) => Future.successful(Left(refusal))
         case answer => Future.successful(answer.left.map(InvocationRefusal.Refused(_)))
 

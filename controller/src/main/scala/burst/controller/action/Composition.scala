@@ -94,17 +94,17 @@ private[action] enum Direction:
 
 private[action] object Direction:
   /** @param members
-    *   the members of the conductor's result, which was `whole`
+    *   the members of `result`, which is the conductor's
     */
   def of(
       members: Vector[(String, JsonText)],
-      whole: JsonText,
+      result: JsonText,
       string: JsonText => Option[String]
   ): Direction =
     def member(name: String) = members.collectFirst { case (`name`, value) => value }
     val params = member("params").map(boxed("value", _))
     member("action") match
-      case None => End(params.getOrElse(whole))
+      case None => End(params.getOrElse(result))
       case Some(name) =>
         val state = member("state").map(boxed("state", _))
         Next(string(name).toRight(name), params.getOrElse(JsonText.EmptyObject), state)

@@ -16,7 +16,7 @@ import scala.util.control.NonFatal
 /** Sequences and conductors: several actions, one after the other. Their progress is known only here while
   * they run; if this controller ends, their record says so ([[Records]]).
   *
-  * @param patience
+  * @param overhead
   *   how long an action may take beyond its timeout, to be placed, started and ended
   * @param retry
   *   lets an accepted call continue although the store fails for a moment
@@ -27,7 +27,7 @@ private[action] final class Compositions(
     records: Records,
     pieces: JsonPieces,
     blocking: Blocking,
-    patience: FiniteDuration,
+    overhead: FiniteDuration,
     retry: StoreRetry,
     states: StateBudget
 )(using ExecutionContext, Scheduler):
@@ -48,7 +48,7 @@ private[action] final class Compositions(
         case Some(component) => Future.successful(Left(InvocationRefusal.NotEntitled(component)))
         case None => runs.counting(call)(start(call, Spent(prepaid = true)).map(Right(_)))
       begun.onComplete:
-        case scala.util.Success(Right(whole)) => whole.end.onComplete(_ => leave(namespace))
+        case scala.util.Success(Right(running)) => running.end.onComplete(_ => leave(namespace))
         case _ => leave(namespace)
       begun.map(_.map(_.begun))
 
@@ -66,10 +66,10 @@ private[action] final class Compositions(
     val _ = underWay.computeIfPresent(namespace, (_, n) => n - 1)
 
   /** A running composition. */
-  private final class Whole(id: FlareId, val end: Future[ActivationRecord]):
+  private final class Running(id: FlareId, val end: Future[ActivationRecord]):
     def begun: Begun = Begun(id, limit => within(limit)(end))
 
-  private def start(call: Call, spent: Spent): Future[Whole] =
+  private def start(call: Call, spent: Spent): Future[Running] =
     val id = FlareId.random()
     val head = Composition.begun(id, call)
     val path = call.action.target.path
@@ -97,7 +97,7 @@ private[action] final class Compositions(
             )
         .map(Composition.ended(head, rest, _, ActivationHead.now()))
         .flatMap(record => records.end(record, path).map(_ => record))
-      Whole(id, ended)
+      Running(id, ended)
 
   // ---- Sequences -----------------------------------------------------------------------------------------
 
@@ -111,11 +111,11 @@ private[action] final class Compositions(
   ): Future[Composed] = names match
     case Nil => Future.successful(Composed(RunResult(ActivationStatus.Success, payload), progress))
     case name :: rest =>
-      val rested = call.copy(payload = JsonText.EmptyObject)
-      component(rested, id, spent, name, payload).flatMap:
+      val withoutPayload = call.copy(payload = JsonText.EmptyObject)
+      component(withoutPayload, id, spent, name, payload).flatMap:
         case Left(problem) => Future.successful(Composed(problem, progress))
         case Right(record) if record.status == ActivationStatus.Success =>
-          components(rested, id, spent, rest, record.result, progress.after(record))
+          components(withoutPayload, id, spent, rest, record.result, progress.after(record))
         case Right(record) =>
           Future.successful(Composed(RunResult(record.status, record.result), progress.after(record)))
 
@@ -156,7 +156,7 @@ private[action] final class Compositions(
       case Left(refusal) => Future.successful(Left(refused(refusal)))
       case Right(begun) =>
         val timeout = call.action.definition.options.timeout.getOrElse(Duration)
-        begun.ended(timeout + patience).map(_.toRight:
+        begun.ended(timeout + overhead).map(_.toRight:
           RunResult.error(
             ActivationStatus.InternalError,
             s"Timeout reached when retrieving activation ${begun.id.value} for sequence component."
@@ -175,8 +175,8 @@ private[action] final class Compositions(
         ApplicationError -> s"The sequence may not invoke its component '${component.qualified}'."
       case InvocationRefusal.Gone(_) =>
         ApplicationError -> "The next action was deleted before it could begin."
-      case InvocationRefusal.Refused(Refusal.OverLimit(limit, asked, allowed)) =>
-        ApplicationError -> s"The next action asks for $asked, but this namespace's limit for $limit is $allowed."
+      case InvocationRefusal.Refused(Refusal.OverLimit(limit, requested, allowed)) =>
+        ApplicationError -> s"The next action asks for $requested, but this namespace's limit for $limit is $allowed."
       case InvocationRefusal.Refused(_) =>
         InternalError -> "The platform could not take the next action; invoke it again."
     RunResult.error(status, text)
@@ -191,12 +191,12 @@ private[action] final class Compositions(
       state: Option[JsonText],
       progress: Progress
   ): Future[Composed] =
-    val rested = call.copy(payload = JsonText.EmptyObject)
+    val withoutPayload = call.copy(payload = JsonText.EmptyObject)
     if !spent.conductor() then
       val problem = RunResult.error(ActivationStatus.ApplicationError, TooLong)
       Future.successful(Composed(problem, progress))
     else
-      program(part(rested, id, call.action, merged(payload, state)), spent).flatMap:
+      program(part(withoutPayload, id, call.action, merged(payload, state)), spent).flatMap:
         case Left(problem) => Future.successful(Composed(problem, progress))
         case Right(record) if record.status != ActivationStatus.Success =>
           Future.successful(Composed(RunResult(record.status, record.result), progress.after(record)))
@@ -204,7 +204,7 @@ private[action] final class Compositions(
           direction(record.result) match
             case Direction.End(result) =>
               Future.successful(Composed(RunResult(ActivationStatus.Success, result), progress.after(record)))
-            case next: Direction.Next => directed(rested, id, spent, next, progress.after(record))
+            case next: Direction.Next => directed(withoutPayload, id, spent, next, progress.after(record))
 
   private def direction(result: JsonText): Direction =
     pieces.members(result.bytes, RunResult.MostBytes) match

@@ -23,7 +23,7 @@ final class FlareInvocations(
     pieces: JsonPieces,
     blocking: Blocking,
     transfers: Transfers,
-    patience: FiniteDuration,
+    overhead: FiniteDuration,
     retry: StoreRetry,
     stateMemory: Long = StateBudget.total
 )(using ExecutionContext, Scheduler)
@@ -43,7 +43,7 @@ final class FlareInvocations(
       retry
     )
   private val compositions =
-    Compositions(runs, actions, records, pieces, blocking, patience, retry, StateBudget(stateMemory))
+    Compositions(runs, actions, records, pieces, blocking, overhead, retry, StateBudget(stateMemory))
 
   def invoke(
       invocation: Invocation,

@@ -15,13 +15,13 @@ final class OpenPackages(packages: ActionPackageStore):
       case _ => Left(ActionProblem.NotEntitled)
 
   /** Returns the package behind a binding, or the package itself, if the reader may see that, too. Blocks. */
-  def behind(reader: String, found: ActionPackage): Either[ActionProblem, OpenPackages.Behind] =
+  def resolve(reader: String, found: ActionPackage): Either[ActionProblem, OpenPackages.Resolved] =
     found.binding match
-      case None => Right(OpenPackages.Behind(found, found.parameters))
+      case None => Right(OpenPackages.Resolved(found, found.parameters))
       case Some(target) =>
         find(reader, target.namespace, target.name).map: bound =>
-          OpenPackages.Behind(bound, found.parameters.over(bound.parameters))
+          OpenPackages.Resolved(bound, found.parameters.over(bound.parameters))
 
 object OpenPackages:
   /** The package that a binding binds, or one itself; and the parameters that both give to its actions. */
-  final case class Behind(there: ActionPackage, parameters: Parameters)
+  final case class Resolved(actionPackage: ActionPackage, parameters: Parameters)

@@ -75,11 +75,11 @@ final class Records(
 
   /** Resolves inserts in doubt that turn out to be stored: the activity runs, or is recorded as not run. */
   private def settle(): Unit =
-    val asked = inDoubt.asScala.toVector
-    val late = asked.filter(_._2.until.isOverdue()).map(_._1)
-    if asked.nonEmpty then
-      val there = store.areOpen(asked.map(_._1))
-      asked.filter((id, _) => there(id)).foreach: (id, one) =>
+    val queried = inDoubt.asScala.toVector
+    val late = queried.filter(_._2.until.isOverdue()).map(_._1)
+    if queried.nonEmpty then
+      val stored = store.areOpen(queried.map(_._1))
+      queried.filter((id, _) => stored(id)).foreach: (id, one) =>
         open.put(id, one.run.fold(one.failed(ActivationHead.inMillis(clock())))(_ => Ending.Awaited))
         inDoubt.remove(id)
         one.run.foreach(run => Future(run()))
@@ -118,7 +118,8 @@ final class Records(
       case (_, Ending.Known(record, path)) if hasTime => close(record, path)
       case _ => ()
     // Queries the database in any case: only then is it known to have worked.
-    val ended = store.endAbandoned(if now < wellSince + recordLease then LeftFor else Duration.Zero, clock())
+    val lapsed = if now < wellSince + recordLease then AbandonedFor else Duration.Zero
+    val ended = store.endAbandoned(lapsed, clock())
     renewed = Some(now)
     if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
 
@@ -130,34 +131,34 @@ final class Records(
     val stop =
       Rounds.start(recordLease / 4, blocking, log, "records of sequences could not be renewed")(round())
     () =>
-      val left = stop().flatMap(_ => blocking(leave())).recover:
+      val finished = stop().flatMap(_ => blocking(leave())).recover:
         case NonFatal(cause) => log.warn("what sequences came to could not be recorded at the end", cause)
-      Compositions.within(LeaveWithin)(left).map(_ => ())
+      Compositions.within(LeaveWithin)(finished).map(_ => ())
 
   private def leave(): Unit =
-    val (known, left) = open.asScala.toVector.partitionMap:
+    val (known, awaited) = open.asScala.toVector.partitionMap:
       case (_, Ending.Known(record, path)) => Left((record, path))
       case (id, Ending.Awaited) => Right(id)
-    if left.nonEmpty then
-      log.warn(s"${left.length} sequences were going on in this controller, which ends; they failed")
+    if awaited.nonEmpty then
+      log.warn(s"${awaited.length} sequences were going on in this controller, which ends; they failed")
       // From now on their own ends are not recorded: they are recorded as abandoned below.
-      left.foreach(open.remove)
-      store.renew(left, LeftFor * -2)
-      val _ = store.endAbandoned(LeftFor, clock())
+      awaited.foreach(open.remove)
+      store.renew(awaited, AbandonedFor * -2)
+      val _ = store.endAbandoned(AbandonedFor, clock())
     known.foreach(close)
 
   /** Completes when all activities that run now have ended, or after `bound`. */
   def idle(bound: FiniteDuration): Future[Unit] =
-    gone(open.asScala.collect { case (id, Ending.Awaited) => id }.toVector, bound)
+    awaitEnd(open.asScala.collect { case (id, Ending.Awaited) => id }.toVector, bound)
 
-  private def gone(ids: Vector[FlareId], bound: FiniteDuration): Future[Unit] =
-    val left = ids.filter(id => open.get(id) == Ending.Awaited)
-    if left.isEmpty || bound <= Duration.Zero then Future.unit
-    else Pause.before(IdlePause)(gone(left, bound - IdlePause))
+  private def awaitEnd(ids: Vector[FlareId], bound: FiniteDuration): Future[Unit] =
+    val running = ids.filter(id => open.get(id) == Ending.Awaited)
+    if running.isEmpty || bound <= Duration.Zero then Future.unit
+    else Pause.before(IdlePause)(awaitEnd(running, bound - IdlePause))
 
 object Records:
   /** No lease lapsed this long ago, except those that a controller gave up when it ended. */
-  private val LeftFor: FiniteDuration = 36500.days
+  private val AbandonedFor: FiniteDuration = 36500.days
 
   /** Longer than a statement may take in the database (`burst.store.postgresql.statement-timeout`, 30 s). */
   private val ArrivedWithin: FiniteDuration = 3.minutes

@@ -119,14 +119,14 @@ object RunResult:
 
 /** Counts the bytes that are written, and keeps the first `most`. */
 private final class Beginning(most: Int) extends OutputStream:
-  private val kept = ByteArrayOutputStream()
+  private val buffer = ByteArrayOutputStream()
   private var count = 0L
 
   def size: Long = count
-  def bytes: ByteString = ByteString.fromArrayUnsafe(kept.toByteArray)
+  def bytes: ByteString = ByteString.fromArrayUnsafe(buffer.toByteArray)
 
   def write(byte: Int): Unit = write(Array(byte.toByte), 0, 1)
 
   override def write(bytes: Array[Byte], offset: Int, length: Int): Unit =
-    kept.write(bytes, offset, length.min(most - kept.size))
+    buffer.write(bytes, offset, length.min(most - buffer.size))
     count += length

@@ -21,19 +21,19 @@ final class StoredActions(definitions: DefinitionStore, packages: ActionPackageS
       case Some(inPackage) =>
         for
           named <- open.find(reader, name.namespace, inPackage)
-          behind <- open.behind(reader, named)
-          there = ActionName(behind.there.namespace, Some(behind.there.name), name.name)
-          found <- stored(name, there, behind.parameters)
+          resolved <- open.resolve(reader, named)
+          target = ActionName(resolved.actionPackage.namespace, Some(resolved.actionPackage.name), name.name)
+          found <- stored(name, target, resolved.parameters)
         yield found
 
   private def stored(
-      asked: ActionName,
-      there: ActionName,
-      below: Parameters
+      name: ActionName,
+      target: ActionName,
+      inherited: Parameters
   ): Either[ActionProblem, Action] =
     definitions
-      .find(there.namespace, there.path)
-      .toRight(NoSuchAction(asked))
+      .find(target.namespace, target.path)
+      .toRight(NoSuchAction(name))
       .map: definition =>
-        val all = definition.all.over(below)
-        Action(asked, definition, all.ofInputs, all.ofStart)
+        val all = definition.all.over(inherited)
+        Action(name, definition, all.ofInputs, all.ofStart)

@@ -1,7 +1,8 @@
 package burst.controller.cluster
 
-import burst.controller.definition.{Packing, SealedEnvironment}
+import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.{Flare, FlareState, Output, WorkerResult, WorkerState}
+import burst.controller.placement.Packing
 import burst.controller.scheduler.GangScheduler.*
 import burst.controller.scheduler.{CancelOutcome, CancelledBy, InvokerView, QueueEstimate, Refusal, WaitsFor}
 import burst.protocol.JsonSerializer.Kind

@@ -1,5 +1,6 @@
 package burst.controller.definition
 
+import burst.controller.placement.Packing
 import burst.protocol.Durations
 import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec}

@@ -3,6 +3,7 @@ package burst.controller.flare
 import org.apache.pekko.util.ByteString
 import burst.protocol.JsonText
 import burst.controller.definition.{FlareTerms, SealedEnvironment}
+import burst.controller.placement.{PackPlacement, Plan}
 import burst.protocol.{
   DefinitionRef,
   Failure,
@@ -111,6 +112,14 @@ final case class Flare(
     workers: Vector[WorkerRecord]
 ):
   def namespace: String = request.definition.namespace
+
+  /** The plan it has been placed by. */
+  def plan: Plan =
+    val placed = packs.map(pack =>
+      val first = pack.workers.headOption.getOrElse(0)
+      PackPlacement(pack.pack, pack.invoker, first, pack.workers.length, pack.node, pack.shared)
+    )
+    Plan(placed, granularity.getOrElse(placed.map(_.size).maxOption.getOrElse(0)))
 
   /** When the start of its pack began, or its run if the pack was up already. */
   def begun: Timestamp =

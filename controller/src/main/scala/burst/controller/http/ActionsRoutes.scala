@@ -66,10 +66,11 @@ final class ActionsRoutes(
       val found = blocking:
         open
           .find(caller.namespace, owner, inPackage)
-          .flatMap(open.behind(caller.namespace, _))
+          .flatMap(open.resolve(caller.namespace, _))
           .left
           .map(problem => ApiError.OfEntity(Unreachable(problem)))
-      Refusable(found)(behind => list(caller, behind.there.namespace, Some(behind.there.name), request))
+      Refusable(found): resolved =>
+        list(caller, resolved.actionPackage.namespace, Some(resolved.actionPackage.name), request)
 
   private def list(
       caller: Identity,

@@ -1,9 +1,10 @@
 package burst.controller.http
 
 import burst.controller.action.{ActionName, Actions, BuiltIns, BurstPack, Pause}
-import burst.controller.definition.{KindFamily, Packing}
+import burst.controller.definition.KindFamily
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.http.BodyIntake.Growing
+import burst.controller.placement.Packing
 import burst.controller.json.JsonPieces
 import burst.controller.scheduler.{CancelledBy, FlareService}
 import burst.controller.store.{Blocking, FlareStore, Identity, StoreException}

@@ -1,7 +1,8 @@
 package burst.controller.http
 
-import burst.controller.definition.{FlareOptions, FlareTerms, Packing}
+import burst.controller.definition.{FlareOptions, FlareTerms}
 import burst.controller.http.connection.ConnectionLimits
+import burst.controller.placement.Packing
 import burst.node.SetupException
 import com.typesafe.config.Config
 import javax.net.ssl.SSLContext

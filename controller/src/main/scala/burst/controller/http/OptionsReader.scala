@@ -1,8 +1,9 @@
 package burst.controller.http
 
 import burst.controller.limits.PlatformLimits
-import burst.controller.definition.{FlareOptions, Packing}
+import burst.controller.definition.FlareOptions
 import burst.controller.limits.NamespaceLimits
+import burst.controller.placement.Packing
 import scala.concurrent.duration.FiniteDuration
 
 /** Reads the options that definitions and flares have in common, and checks them against the limits. */

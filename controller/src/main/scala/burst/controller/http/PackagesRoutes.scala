@@ -70,8 +70,8 @@ final class PackagesRoutes(
       val found =
         for
           found <- open.find(caller.namespace, owner, name)
-          behind <- open.behind(caller.namespace, found)
-        yield EntityViews.whole(found.copy(parameters = behind.parameters), actionsOf(behind.there))
+          resolved <- open.resolve(caller.namespace, found)
+        yield EntityViews.whole(found.copy(parameters = resolved.parameters), actionsOf(resolved.actionPackage))
       found.left.map(problem => ApiError.OfEntity(Unreachable(problem))).flatMap(ok(_))
 
   private def actionsOf(found: ActionPackage) =

@@ -1,7 +1,5 @@
 package burst.controller.placement
 
-import burst.controller.definition.Packing
-
 /** Decides where the workers of a flare run: cluster state and request in, plan or typed reason out; nothing
   * else is read or changed.
   *
@@ -26,13 +24,3 @@ import burst.controller.definition.Packing
 trait PlacementPolicy:
   /** Returns a plan for `size` workers (at least 1), or why there is none. */
   def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan]
-
-object PlacementPolicy:
-  /** All policies, with the platform's choice of granularity. */
-  def all(default: DefaultGranularity): Map[Packing, PlacementPolicy] =
-    Packing.values.iterator.map(packing => packing -> of(packing, default)).toMap
-
-  private def of(packing: Packing, default: DefaultGranularity): PlacementPolicy = packing match
-    case Packing.Mixed => Mixed(default)
-    case Packing.Homogeneous => Homogeneous(default)
-    case Packing.Heterogeneous => Heterogeneous

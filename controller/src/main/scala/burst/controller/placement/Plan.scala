@@ -1,6 +1,5 @@
 package burst.controller.placement
 
-import burst.controller.flare.Flare
 import burst.protocol.{InvokerId, PackId, SharedContainer}
 import scala.collection.mutable
 
@@ -65,14 +64,6 @@ object Plan:
     val builder = Builder()
     shares.foreach(share => builder.add(share.invoker, share.workers, share.node))
     builder.plan(granularity)
-
-  /** The plan of a flare that has been placed. */
-  def of(flare: Flare): Plan =
-    val packs = flare.packs.map(pack =>
-      val first = pack.workers.headOption.getOrElse(0)
-      PackPlacement(pack.pack, pack.invoker, first, pack.workers.length, pack.node, pack.shared)
-    )
-    Plan(packs, flare.granularity.getOrElse(packs.map(_.size).maxOption.getOrElse(0)))
 
   /** Collects packs in the order of their ids. */
   final class Builder:

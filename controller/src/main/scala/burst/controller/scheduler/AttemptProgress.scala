@@ -316,7 +316,7 @@ object AttemptProgress:
     */
   def resume(flare: Flare, outputLimit: Long): AttemptProgress =
     // Whether a program was about to begin is not stored.
-    begin(Plan.of(flare), outputLimit).copy(packs = flare.packs, workers = flare.workers, begins = true)
+    begin(flare.plan, outputLimit).copy(packs = flare.packs, workers = flare.workers, begins = true)
 
   /** The bookkeeping of an attempt whose packs have not been requested yet. */
   def begin(plan: Plan, outputLimit: Long): AttemptProgress =

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
-import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
+import burst.controller.placement.Packing
 import burst.node.MonotonicTime
 import burst.protocol.FlareId
 import scala.collection.mutable

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
-import burst.controller.placement.{Location, PlacementPolicy, Plan}
+import burst.controller.placement.{Location, Packing, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.{
   DefinitionRef,
@@ -29,7 +29,7 @@ private[scheduler] final class SchedulerState(
 ):
   private val rounds =
     SchedulingRound(
-      PlacementPolicy.all(settings.defaultGranularity),
+      Packing.policies(settings.defaultGranularity),
       settings.overtaking,
       settings.backfillDepth
     )
@@ -198,7 +198,7 @@ private[scheduler] final class SchedulerState(
   def adopt(flare: Flare): Unit =
     val attempt = AttemptId(flare.id, flare.attempt)
     val request = flare.request.withoutInputs
-    val plan = Plan.of(flare)
+    val plan = flare.plan
     val walltime = walltimes.walltime(request, elapsed())
     val containers = plan.packs.flatMap(_.shared)
     if containers.exists(shared.contains) then

@@ -1,8 +1,7 @@
 package burst.controller.scheduler
 
-import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
-import burst.controller.placement.{ClusterView, NoPlacement, PlacementPolicy, Plan}
+import burst.controller.placement.{ClusterView, NoPlacement, Packing, PlacementPolicy, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.WarmPack
 import scala.collection.mutable

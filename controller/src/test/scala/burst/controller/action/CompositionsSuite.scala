@@ -1,8 +1,9 @@
 package burst.controller.action
 
+import burst.controller.placement.Packing
 import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.builtin.Utils
-import burst.controller.definition.{ActionFields, FlareTerms, Packing}
+import burst.controller.definition.{ActionFields, FlareTerms}
 import burst.controller.flare.{FlareRequest, FlareState, Output, Submission, WorkerResult}
 import burst.controller.http.FakeFlareService
 import burst.controller.http.FakeFlareService.ended

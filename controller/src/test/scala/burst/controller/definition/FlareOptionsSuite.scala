@@ -1,5 +1,6 @@
 package burst.controller.definition
 
+import burst.controller.placement.Packing
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
 

@@ -1,7 +1,7 @@
 package burst.controller.http
 
+import burst.controller.placement.Packing
 import burst.controller.blob.BlobStoreException
-import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, Output, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal

@@ -1,8 +1,8 @@
 package burst.controller.http
 
+import burst.controller.placement.Packing
 import burst.controller.store.{addLogs, addResults, update}
 import burst.controller.blob.BlobName
-import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal

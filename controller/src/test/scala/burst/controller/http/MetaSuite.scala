@@ -1,7 +1,7 @@
 package burst.controller.http
 
+import burst.controller.placement.Packing
 import burst.controller.store.insert
-import burst.controller.definition.Packing
 import burst.controller.flare.{FlareState, WorkerState}
 import burst.controller.scheduler.{Suspicion, WaitsFor}
 import burst.controller.store.Samples

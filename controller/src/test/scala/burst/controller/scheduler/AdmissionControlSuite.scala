@@ -1,8 +1,7 @@
 package burst.controller.scheduler
 
-import burst.controller.definition.Packing
 import burst.controller.flare.{ActivationFields, FlareRequest}
-import burst.controller.placement.PlacementPolicy
+import burst.controller.placement.Packing
 import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.FunSuite
@@ -11,7 +10,7 @@ import scala.concurrent.duration.Duration
 /** How a flare that can never run is refused. */
 class AdmissionControlSuite extends FunSuite:
   private val round =
-    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
+    SchedulingRound(Packing.policies(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
   private def refusal(size: Int, granularity: Option[Int], packing: Packing, machines: Int*) =
     val cluster = machines.zipWithIndex.foldLeft(ClusterState.empty) { case (state, (slots, i)) =>
       state.up(InvokerId(s"m$i"), slots)

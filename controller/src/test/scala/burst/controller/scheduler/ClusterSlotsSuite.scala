@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareState
+import burst.controller.placement.Packing
 import burst.protocol.{
   ClusterRoom,
   FailureKind,
@@ -142,7 +143,7 @@ class ClusterSlotsSuite extends SchedulerFixture:
     val world = World()
     val a = world.cluster("x" -> 4, "y" -> 4)
     val flares =
-      Vector.fill(2)(world.submit(Samples.request(4, granularity = Some(2), packing = homogeneous)))
+      Vector.fill(2)(world.submit(Samples.request(4, granularity = Some(2), packing = Packing.Homogeneous)))
     val ends = flares.map(flare => world.await(flare.id))
     val asked = Vector.fill(4)(a.prepared())
     assertEquals(asked.map(on).groupMapReduce(_._1)(_._2)(_ + _), Map(Some("x") -> 4, Some("y") -> 4))
@@ -215,12 +216,10 @@ class ClusterSlotsSuite extends SchedulerFixture:
     a.notUp(pack, Operation.Schedule)
     assertEquals(world.ended(end).attempt, 1)
 
-  private def homogeneous = burst.controller.definition.Packing.Homogeneous
-
   test("demand is sent with the invoker's reports, once, until the room is there"):
     val world = World()
     val a = world.cluster("x" -> 4)
-    world.submit(Samples.request(10, granularity = Some(2), packing = homogeneous))
+    world.submit(Samples.request(10, granularity = Some(2), packing = Packing.Homogeneous))
     val wanted = wants.get
     world.becomes(a, "x" -> 4)
     world.becomes(a, "x" -> 4)

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.placement.{PlacementPolicy, Plan}
+import burst.controller.placement.{Packing, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId, PackId}
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
@@ -11,7 +11,7 @@ class DelaySchedulingSuite extends munit.FunSuite:
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val round =
     SchedulingRound(
-      PlacementPolicy.all(Samples.settings.defaultGranularity),
+      Packing.policies(Samples.settings.defaultGranularity),
       overtaking = Duration.Zero,
       depth = 100
     )

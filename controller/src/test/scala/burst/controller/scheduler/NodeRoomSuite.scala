@@ -1,7 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.definition.Packing
-import burst.controller.placement.{NoPlacement, PlacementPolicy, Plan, Share, Taken}
+import burst.controller.placement.{NoPlacement, Packing, Plan, Share, Taken}
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom, PackId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
@@ -12,7 +11,7 @@ import scala.concurrent.duration.Duration
 class NodeRoomSuite extends ScalaCheckSuite:
   private val a = InvokerId("a")
   private val round =
-    SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
+    SchedulingRound(Packing.policies(Samples.settings.defaultGranularity), Duration.Zero, depth = 100)
 
   private def room(nodes: (String, Int)*): ClusterRoom = roomOf(1L << 20, nodes*)
   private def roomOf(memory: Long, nodes: (String, Int)*): ClusterRoom =

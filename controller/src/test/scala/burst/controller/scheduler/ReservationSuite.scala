@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
-import burst.controller.placement.{ClusterView, DefaultGranularity, PackCosts, PlacementPolicy, Plan}
+import burst.controller.placement.{ClusterView, DefaultGranularity, PackCosts, Packing, Plan}
 import burst.node.MonotonicTime
 import burst.protocol.{FlareId, InvokerId}
 import munit.ScalaCheckSuite
@@ -12,7 +12,7 @@ import scala.concurrent.duration.Duration
 class ReservationSuite extends ScalaCheckSuite:
   private val round =
     SchedulingRound(
-      PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
+      Packing.policies(DefaultGranularity.Cheapest(PackCosts.Measured)),
       overtaking = Duration.Zero,
       depth = 100
     )

@@ -1,10 +1,10 @@
 package burst.controller.scheduler
 
-import burst.controller.definition.{FlareTerms, Packing}
+import burst.controller.definition.FlareTerms
 import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
 import burst.controller.limits.NamespaceLimits
-import burst.controller.placement.{DefaultGranularity, PackCosts}
+import burst.controller.placement.{DefaultGranularity, PackCosts, Packing}
 import burst.node.{FairSemaphore, MonotonicTime}
 import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
 import java.nio.file.{Files, Path}

@@ -1,8 +1,8 @@
 package burst.controller.scheduler
 
+import burst.controller.placement.Packing
 import burst.controller.secrets.Secrets
 import burst.controller.limits.ByteRateLimiter
-import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{MemoryDrainedInvokers, Transfers}
 import burst.node.MonotonicTime

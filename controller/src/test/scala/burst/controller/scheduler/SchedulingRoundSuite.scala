@@ -1,6 +1,14 @@
 package burst.controller.scheduler
 
-import burst.controller.placement.{ClusterView, DefaultGranularity, PackCosts, PlacementPolicy, Plan, Share}
+import burst.controller.placement.{
+  ClusterView,
+  DefaultGranularity,
+  PackCosts,
+  Packing,
+  PlacementPolicy,
+  Plan,
+  Share
+}
 import burst.node.MonotonicTime
 import burst.protocol.{ClusterRoom, FlareId, InvokerId, NodeRoom}
 import munit.ScalaCheckSuite
@@ -12,7 +20,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   private val start = MonotonicTime.Zero
   private val round =
     SchedulingRound(
-      PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
+      Packing.policies(DefaultGranularity.Cheapest(PackCosts.Measured)),
       overtaking = 10.seconds,
       depth = 100
     )
@@ -174,7 +182,7 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
 
   test("hundreds of flares that do not fit do not hide another's, and cost a limited number of tries"):
     var looks = 0
-    val all = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))
+    val all = Packing.policies(DefaultGranularity.Cheapest(PackCosts.Measured))
     val counting = all.transform { (_, policy) =>
       new PlacementPolicy:
         def place(cluster: ClusterView, size: Int, granularity: Option[Int]) =

@@ -1,8 +1,9 @@
 package burst.controller.store
 
 import burst.controller.limits.NamespaceLimits
+import burst.controller.placement.Packing
 import burst.controller.blob.PackageCopy
-import burst.controller.definition.{Definition, FlareOptions, FlareTerms, Packing}
+import burst.controller.definition.{Definition, FlareOptions, FlareTerms}
 import burst.controller.flare.*
 import burst.protocol.*
 import io.circe.JsonObject

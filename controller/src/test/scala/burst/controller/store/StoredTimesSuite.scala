@@ -1,7 +1,8 @@
 package burst.controller.store
 
 import burst.controller.action.{ActivationHead, ActivationStatus}
-import burst.controller.definition.{FlareOptions, FlareTerms, Packing}
+import burst.controller.definition.{FlareOptions, FlareTerms}
+import burst.controller.placement.Packing
 import burst.protocol.{FlareId, Timestamp}
 import io.circe.JsonObject
 import io.circe.parser.decode

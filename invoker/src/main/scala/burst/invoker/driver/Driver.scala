@@ -33,7 +33,7 @@ object ContainerBase:
     )
 
   /** The failure of a driver that cannot run images. */
-  def unable(image: String, driver: String): Failure =
+  def unsupported(image: String, driver: String): Failure =
     refused(
       image,
       s"the driver '$driver' runs no images of users' own, so start the invoker with --driver docker"
@@ -78,7 +78,8 @@ final case class ContainerExit(code: Option[Int], oomKilled: Boolean, reason: Op
 
 object ContainerExit:
   /** If the driver could not find out, the exit is unknown. */
-  def of(told: Try[ContainerExit]): ContainerExit = told.getOrElse(ContainerExit(None, oomKilled = false))
+  def of(outcome: Try[ContainerExit]): ContainerExit =
+    outcome.getOrElse(ContainerExit(None, oomKilled = false))
 
 /** A place with a runtime in it that is ready for requests. */
 trait Container:
@@ -92,25 +93,25 @@ trait Container:
 
 enum StopOutcome:
   /** Nothing of the container runs any more. The driver removes what is left of it on disk. */
-  case Gone
+  case Stopped
 
-  /** It could not be removed within the bound. The driver may go on trying, and completes `gone` when it has
-    * succeeded; otherwise, an operator has to intervene.
+  /** It could not be removed within the bound. The driver may go on trying, and completes `stopped` when it
+    * has succeeded; otherwise, an operator has to intervene.
     */
-  case StillThere(reason: String, gone: Future[Unit] = Future.never)
+  case NotStopped(reason: String, stopped: Future[Unit] = Future.never)
 
   /** Completes when it is gone, or after `within`. */
   def settled(within: FiniteDuration)(using ExecutionContext): Future[Unit] = this match
-    case Gone => Future.unit
-    case StillThere(_, gone) =>
+    case Stopped => Future.unit
+    case NotStopped(_, stopped) =>
       val over = Promise[Unit]()
       Delay.after(within):
         val _ = over.trySuccess(())
-      Future.firstCompletedOf(Vector(gone, over.future))
+      Future.firstCompletedOf(Vector(stopped, over.future))
 
 object StopOutcome:
   /** How long a driver that closes waits for what is slow to end: less than a node's stop may take. */
-  val Lingers: FiniteDuration = 5.seconds
+  val LingerTimeout: FiniteDuration = 5.seconds
 
 object Driver:
   private[driver] def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
@@ -123,7 +124,7 @@ object Driver:
   *   - `stop` may be called any number of times, also for a container that died; it completes when nothing of
   *     the container runs or holds memory any more.
   *   - `close` completes when nothing of any container is left on the machine, or what is slow to end has had
-  *     `Lingers`.
+  *     `LingerTimeout`.
   *   - No future of a driver fails: its result says what went wrong.
   */
 trait Driver:
@@ -157,7 +158,7 @@ trait Driver:
   def onRoom(@unused changed: () => Unit): Unit = ()
 
   /** The packs that wait for room that the cluster does not have: all of them, whenever they change. */
-  def want(@unused packs: Vector[WantedPacks]): Unit = ()
+  def requestRoom(@unused packs: Vector[WantedPacks]): Unit = ()
 
   /** Prepares what all containers need. Called once, after `removeOrphans` and before `start`. Throws
     * `SetupException`.

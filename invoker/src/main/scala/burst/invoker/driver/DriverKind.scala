@@ -45,8 +45,8 @@ trait DriverHost:
   def threads(name: String, count: Int): ExecutionContext
 
 /** A setting whose text cannot be parsed: what it is not, and what to write instead. */
-final case class UnreadableSetting(text: String, not: String, instead: String):
-  def sentence: String = s"'$text' is $not: $instead"
+final case class UnreadableSetting(text: String, problem: String, advice: String):
+  def sentence: String = s"'$text' is $problem: $advice"
 
 /** The settings of one driver. */
 final class DriverSettings(root: Config, kind: String):
@@ -74,8 +74,8 @@ final class DriverSettings(root: Config, kind: String):
   def duration(key: String): FiniteDuration = DriverSettings.duration(config, key)
 
   /** The parsed value of a key, or a `SetupException` that explains what is wrong with it. */
-  def parsed[A](key: String, told: Either[UnreadableSetting, A]): A =
-    told.fold(problem => throw SetupException(s"$path.$key: ${problem.sentence}."), identity)
+  def parsed[A](key: String, result: Either[UnreadableSetting, A]): A =
+    result.fold(problem => throw SetupException(s"$path.$key: ${problem.sentence}."), identity)
 
 object DriverSettings:
   /** A duration in the coarsest unit, for messages; zero is left as it is, since it would be in days. */

@@ -8,14 +8,14 @@ import scala.util.Try
   * reclaimed its resources, which can be gigabytes on a busy machine.
   */
 private[driver] object EndRetry:
-  private val First = 1.second
-  private val Longest = 1.minute
+  private val FirstPause = 1.second
+  private val LongestPause = 1.minute
 
   /** Tries to end it at increasing intervals, and completes when that has succeeded. */
   def ended(end: => Boolean)(using ExecutionContext): Future[Unit] =
-    val gone = Promise[Unit]()
+    val succeeded = Promise[Unit]()
     def again(pause: FiniteDuration): Unit = Delay.after(pause):
       // An exception counts as a failed attempt.
-      if Try(end).getOrElse(false) then gone.success(()) else again((pause * 2).min(Longest))
-    again(First)
-    gone.future
+      if Try(end).getOrElse(false) then succeeded.success(()) else again((pause * 2).min(LongestPause))
+    again(FirstPause)
+    succeeded.future

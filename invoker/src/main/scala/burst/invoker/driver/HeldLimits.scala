@@ -8,16 +8,16 @@ private[driver] enum Change:
 
 /** The limits of a container, changed by one call after the other in the order of the requests. */
 private[driver] final class HeldLimits[L](allowed: L):
-  private var wanted = allowed
+  private var target = allowed
   private var changed: Future[L] = Future.successful(allowed)
 
   /** The current limits, or those about to apply. */
-  def current: L = synchronized(wanted)
+  def current: L = synchronized(target)
 
   /** Changes the limits by `apply`, which gets the current ones. */
   def change(to: L)(apply: L => Change)(using ExecutionContext): Future[Change] =
     synchronized:
-      wanted = to
+      target = to
       val outcome = changed.map(current => (current, if current == to then Change.Made else apply(current)))
       changed = outcome.map:
         case (_, Change.Made) => to

@@ -35,5 +35,5 @@ object Mount:
     Option.when(path.startsWith("/") && !names.exists(Set(".", "..")))(names.mkString("/", "/", ""))
 
   private def refused(text: String) =
-    val instead = "write /host/path:/container/path, without '..', and with :ro or :rw after it"
-    UnreadableSetting(text, "not a mount", instead)
+    val advice = "write /host/path:/container/path, without '..', and with :ro or :rw after it"
+    UnreadableSetting(text, "not a mount", advice)

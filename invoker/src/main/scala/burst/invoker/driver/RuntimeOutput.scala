@@ -84,6 +84,6 @@ private[driver] object RuntimeOutput:
   private final class Awaited[A](line: PartialFunction[String, A]):
     private val promise = Promise[A]()
     def found: Future[A] = promise.future
-    def takes(said: String): Boolean = line.lift(said).exists(promise.trySuccess)
+    def takes(text: String): Boolean = line.lift(text).exists(promise.trySuccess)
     def fail(): Unit =
       val _ = promise.tryFailure(EndOfOutput)

@@ -33,13 +33,13 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
   val exitCode: Future[Int] = process.onExit.asScala.map(_.exitValue)(using ExecutionContext.parasitic)
 
   /** Whether it has ended with code 0. */
-  def endedWell: Boolean = !process.isAlive && process.exitValue == 0
+  def succeeded: Boolean = !process.isAlive && process.exitValue == 0
 
   /** All processes below it: once their parent is gone nobody can determine whose they were. */
   def descendants: Vector[ProcessHandle] = process.descendants().iterator.asScala.toVector
 
   /** Writes a line to its standard input. Throws `IOException` if nobody reads that any more. */
-  def say(line: String): Unit =
+  def writeLine(line: String): Unit =
     val input = process.getOutputStream
     input.write(s"$line\n".getBytes(UTF_8))
     input.flush()
@@ -48,7 +48,7 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
     * has to be ended.
     */
   def awaitListening(timeout: FiniteDuration): Either[Failure, (String, Int)] =
-    Try(PatientAwait.result(output.address, timeout)) match
+    Try(StallTolerantAwait.result(output.address, timeout)) match
       case Success(address) => Right(address)
       case scala.util.Failure(problem) =>
         val reason = problem match
@@ -67,16 +67,17 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
     val others = below
     others.foreach(handle => if handle.isAlive then handle.destroyForcibly())
     val bound = ForcedBound.fromNow
-    val left = Option.when(process.isAlive)(pid).toVector ++ others.filterNot(awaitGone(_, bound)).map(_.pid)
-    if left.isEmpty then StopOutcome.Gone
+    val remaining =
+      Option.when(process.isAlive)(pid).toVector ++ others.filterNot(awaitEnd(_, bound)).map(_.pid)
+    if remaining.isEmpty then StopOutcome.Stopped
     else
-      log.error("processes {} do not end, not even by SIGKILL", left.mkString(", "))
-      StopOutcome.StillThere(s"processes ${left.mkString(", ")} do not end")
+      log.error("processes {} do not end, not even by SIGKILL", remaining.mkString(", "))
+      StopOutcome.NotStopped(s"processes ${remaining.mkString(", ")} do not end")
 
-  private def awaitGone(handle: ProcessHandle, bound: Deadline): Boolean =
-    def gone = !handle.isAlive || isZombie(handle.pid)
-    while !gone && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(2)
-    gone
+  private def awaitEnd(handle: ProcessHandle, bound: Deadline): Boolean =
+    def ended = !handle.isAlive || isZombie(handle.pid)
+    while !ended && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(2)
+    ended
 
   /** Whether it is a process that has ended but that its new parent has not waited for: it holds no resources
     * once none of its threads runs; the first thread may end before the others.

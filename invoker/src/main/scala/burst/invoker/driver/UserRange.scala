@@ -21,5 +21,5 @@ object UserRange:
       case Array(Some(first), Some(last)) if 0 < first && first <= last && last <= Greatest =>
         Right(UserRange(first, last))
       case _ =>
-        val instead = "write the first and the last one's number, such as 100000-165535"
-        Left(UnreadableSetting(text, "no range of users", instead))
+        val advice = "write the first and the last one's number, such as 100000-165535"
+        Left(UnreadableSetting(text, "no range of users", advice))

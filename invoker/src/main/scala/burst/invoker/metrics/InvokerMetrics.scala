@@ -47,8 +47,8 @@ final class InvokerMetrics(registry: MetricsRegistry):
   private[metrics] val running = packs.labelValues("running")
   private[metrics] val busySlots =
     registry.gauge("burst_invoker_busy_slots", "Slots of packs that start or run.")
-  private[metrics] val took = each(kind => startSeconds.labelValues(label(kind)))
-  private[metrics] val well = each(kind => starts.labelValues(label(kind), "ready"))
+  private[metrics] val durations = each(kind => startSeconds.labelValues(label(kind)))
+  private[metrics] val succeeded = each(kind => starts.labelValues(label(kind), "ready"))
   private[metrics] val failed = each(kind => starts.labelValues(label(kind), "failed"))
   private[metrics] val aborted = each(kind => starts.labelValues(label(kind), "aborted"))
 

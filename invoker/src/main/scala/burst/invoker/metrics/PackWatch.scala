@@ -20,8 +20,8 @@ final class PackWatch private[metrics] (metrics: InvokerMetrics, supply: PackSta
   def ready(start: PackStart): Unit = if stage.compareAndSet(Stage.Starting, Stage.Running) then
     metrics.starting.dec()
     metrics.running.inc()
-    metrics.well(start).inc()
-    metrics.took(start).observe(Seconds.since(began))
+    metrics.succeeded(start).inc()
+    metrics.durations(start).observe(Seconds.since(began))
 
   /** The messages that a flare on it has sent over a backend of this kind. */
   def sent(backend: String, traffic: Traffic): Unit = metrics.sent(backend, traffic)

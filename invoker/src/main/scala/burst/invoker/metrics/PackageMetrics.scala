@@ -4,7 +4,7 @@ import burst.node.metrics.MetricsRegistry
 
 /** The metrics of the packages on a machine. */
 final class PackageMetrics(registry: MetricsRegistry):
-  private val kept = registry.gauge("burst_invoker_packages", "Packages cached on this machine.")
+  private val cached = registry.gauge("burst_invoker_packages", "Packages cached on this machine.")
   private val bytes =
     registry.gauge("burst_invoker_package_bytes", "Bytes that cached packages take on disk.")
   private val requests =
@@ -17,8 +17,8 @@ final class PackageMetrics(registry: MetricsRegistry):
   def hit(): Unit = hits.inc()
 
   /** This many packs waited for it to be fetched. */
-  def fetched(askers: Int, well: Boolean): Unit = (if well then fetches else failures).inc(askers)
+  def fetched(count: Int, succeeded: Boolean): Unit = (if succeeded then fetches else failures).inc(count)
 
   def holds(packages: Int, bytes: Long): Unit =
-    kept.set(packages)
+    cached.set(packages)
     this.bytes.set(bytes.toDouble)

@@ -9,17 +9,17 @@ import scala.concurrent.Future
 
 /** A pack that runs one flare, and is then kept warm if possible. */
 private[pack] final class FlarePack(
-    asked: PackAssignment,
+    fullAssignment: PackAssignment,
     replyTo: ActorRef[PackReport],
     lease: Option[MonotonicTime],
     at: PackContext
-) extends PackLifecycle(asked, replyTo, lease, at),
+) extends PackLifecycle(fullAssignment, replyTo, lease, at),
       FlareHost:
   import PackActor.*
   import at.{invoker, services}
   import services.driver
 
-  private val run = FlareRun(asked, replyTo, this, at)
+  private val run = FlareRun(fullAssignment, replyTo, this, at)
 
   override def begin(supply: Supply): Behavior[Command] =
     run.limitTime()
@@ -43,11 +43,11 @@ private[pack] final class FlarePack(
     if isJoined then ask else connected(pack)(ask)
 
   def replaced(pack: LoadedPack): Option[Behavior[Command]] =
-    Some(if isJoined then leaveShared(pack, Some(FlarePack.TurnedAway), spent = true) else replace(pack))
+    Some(if isJoined then leaveShared(pack, Some(FlarePack.ContainerFull), spent = true) else replace(pack))
 
-  def isUp(pack: LoadedPack): Unit = if assignment.shared.isDefined then invoker ! Shares(key, pack)
+  def onProgramUp(pack: LoadedPack): Unit = if assignment.shared.isDefined then invoker ! Shares(key, pack)
 
-  def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
+  def keep(pack: LoadedPack)(report: => Unit): Behavior[Command] =
     // If others can be in the container, the invoker knows when it is idle.
     if assignment.shared.isEmpty then driver.disconnect(pack.container)
     at.watch.ended(None)
@@ -61,7 +61,7 @@ private[pack] final class FlarePack(
 private object FlarePack:
   /** Why a call has not begun beside others. It has no slot for a container of its own, and is placed again.
     */
-  val TurnedAway: Failure =
+  val ContainerFull: Failure =
     Failure(
       FailureKind.PackLost,
       "the container that it was to join takes no more",

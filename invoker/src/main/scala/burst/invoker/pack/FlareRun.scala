@@ -18,11 +18,11 @@ private[pack] trait FlareHost:
   def isJoined: Boolean
 
   def concerns(id: FlareId): Boolean
-  def leaseLeft: Option[FiniteDuration]
+  def remainingLease: Option[FiniteDuration]
   def renewLease(until: MonotonicTime): Unit
 
   /** Handles a command that is not for the flare. */
-  def note(command: PackActor.Command): Unit
+  def onOther(command: PackActor.Command): Unit
 
   /** Sends a request to the runtime once the program has its network. */
   def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]]
@@ -33,10 +33,10 @@ private[pack] trait FlareHost:
   def replaced(pack: LoadedPack): Option[Behavior[PackActor.Command]]
 
   /** Called when its program runs, just before that is reported. */
-  def isUp(pack: LoadedPack): Unit
+  def onProgramUp(pack: LoadedPack): Unit
 
   /** Called when the flare has ended well; `report` has yet to report that. */
-  def kept(pack: LoadedPack)(report: => Unit): Behavior[PackActor.Command]
+  def keep(pack: LoadedPack)(report: => Unit): Behavior[PackActor.Command]
 
   /** Called when the flare has ended, and its program cannot run another. */
   def spent(pack: LoadedPack, error: Option[Failure]): Behavior[PackActor.Command]
@@ -46,23 +46,23 @@ private[pack] trait FlareHost:
 
 /** A flare's part on a pack that has its container. */
 private[pack] final class FlareRun(
-    asked: PackAssignment,
+    fullAssignment: PackAssignment,
     replyTo: ActorRef[PackReport],
     host: FlareHost,
     at: PackContext
-) extends PackStates(asked.withoutInputs, replyTo, at):
+) extends PackStates(fullAssignment.withoutInputs, replyTo, at):
   import PackActor.*
   import at.{context, services, timers}
   import services.{driver, runtime, timings}
 
   // Dropped once the runtime has them: they may be large, and a pack may last long.
-  private var inputs = asked.inputs
+  private var inputs = fullAssignment.inputs
   private val outputs = OutputFlow(services.outputs, assignment.definition.namespace)
   private val spans = PackSpans(assignment, services.spans, services.invoker.value, services.clock)
-  private val due = MonotonicTime.now() + assignment.timeLeft
+  private val deadline = MonotonicTime.now() + assignment.timeLeft
 
   override def concerns(id: FlareId): Boolean = super.concerns(id) || host.concerns(id)
-  protected def note(command: Command): Unit = host.note(command)
+  protected def onOther(command: Command): Unit = host.onOther(command)
   protected def stopped(): Unit =
     reporter.release()
     close()
@@ -91,10 +91,10 @@ private[pack] final class FlareRun(
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     expectStart()
     // Reported before it can begin: after a crash right then nobody could report it.
-    if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(true))
+    if !assignment.invocation.isEmpty then reporter.send(Vector.empty, begins = Some(true))
     val fresh =
       Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
-    tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(
+    pipeToSelf(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(
       pack.container.id,
       _
     ))
@@ -110,7 +110,7 @@ private[pack] final class FlareRun(
       aborted: Option[Failure]
   ): Behavior[Command] =
     def replaced =
-      if !assignment.invocation.isEmpty then reporter.tell(Vector.empty, begins = Some(false))
+      if !assignment.invocation.isEmpty then reporter.send(Vector.empty, begins = Some(false))
       // Another container has its full time to come up.
       timers.cancel(InitOverdue)
       if start == PackStart.Warm then host.replaced(pack) else None
@@ -123,7 +123,7 @@ private[pack] final class FlareRun(
         stream = Some(events)
         // A call that computes can keep the program from reporting this, for longer than a start may take.
         if host.isJoined then
-          reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
+          reporter.send(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
         // If there is nothing to wait for, this runs on the thread that has read the events.
         def take(batch: Vector[PackEvent]) =
           outputs.admit(batch).map(_ => context.self ! Events(batch))(using ExecutionContext.parasitic)
@@ -151,7 +151,7 @@ private[pack] final class FlareRun(
       case AbortOverdue => destroy(pack, aborted)
       case Ending(failure) if aborted.isEmpty => destroy(pack, Some(failure))
 
-  private var startAsked = false
+  private var startRequested = false
 
   // ---- Running -------------------------------------------------------------------------------------------
 
@@ -159,9 +159,9 @@ private[pack] final class FlareRun(
     receive:
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
       // A scheduler that has taken over does not know whether its predecessor sent this.
-      case Start(id, endpoints) if id == assignment.flareId && !startAsked =>
-        startAsked = true
-        tell(startOf(pack, endpoints))(asAnswer)(Started(id, _))
+      case Start(id, endpoints) if id == assignment.flareId && !startRequested =>
+        startRequested = true
+        pipeToSelf(startOf(pack, endpoints))(asAnswer)(Started(id, _))
         Behaviors.same
       case OutputStored(id) if id == assignment.flareId =>
         outputs.stored()
@@ -175,22 +175,22 @@ private[pack] final class FlareRun(
       case RenewLease(until) =>
         host.renewLease(until)
         // Another renewal follows before this one expires: a lost answer costs nothing.
-        host.leaseLeft.foreach(left => runtime.renew(pack.container.address, assignment.flareId, left))
+        host.remainingLease.foreach(lease => runtime.renew(pack.container.address, assignment.flareId, lease))
         Behaviors.same
-      case SlotsDue =>
-        val left = shape.workers - finished
-        tell(driver.throttle(pack.container, left))(_.getOrElse(false))(Throttled(left, _))
+      case ReturnSlots =>
+        val remaining = shape.workers - finished
+        pipeToSelf(driver.throttle(pack.container, remaining))(_.getOrElse(false))(Throttled(remaining, _))
         Behaviors.same
-      case Throttled(left, done) =>
-        if done then reporter.tell(Vector.empty, slots = Some(left))
-        if done && shape.workers - finished < left then returnSlotsSoon()
+      case Throttled(remaining, done) =>
+        if done then reporter.send(Vector.empty, slots = Some(remaining))
+        if done && shape.workers - finished < remaining then returnSlotsSoon()
         running(pack.copy(throttled = pack.throttled || done), start, aborted)
       case AtOnce(failure) => destroy(pack, Some(failure))
       case Ending(failure) if aborted.isEmpty => abort(pack, start, failure)
       case AbortOverdue => destroy(pack, aborted)
 
   private def abort(pack: LoadedPack, start: PackStart, failure: Failure): Behavior[Command] =
-    tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
+    pipeToSelf(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
     timers.startSingleTimer(AbortOverdue, timings.abort)
     running(pack, start, Some(failure))
 
@@ -239,30 +239,30 @@ private[pack] final class FlareRun(
       intact: Boolean
   ): Option[Behavior[Command]] =
     val (before, ended) = events.span(!_.isInstanceOf[PackEvent.PackEnded])
-    val isKept = intact && ended.headOption.exists:
+    val isReusable = intact && ended.headOption.exists:
       case PackEvent.PackEnded(reusable, _, _, _) => reusable
       case _ => false
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
-      if ready then host.isUp(pack)
+      if ready then host.onProgramUp(pack)
       val report = before.map(published(pack, _))
       val begun = Option.when(ready)(start)
       // Others may wait to join the container, which they can between its start and its end.
-      val isWaitedFor = ready && assignment.shared.isDefined
-      val isShort = PackReport.outputBytes(report) <= PackReport.FreeOutput
-      if isKept && isShort && !isWaitedFor then reporter.hold(report, begun)
-      else reporter.tell(report, begun)
+      val isAwaited = ready && assignment.shared.isDefined
+      val isSmall = PackReport.outputBytes(report) <= PackReport.FreeOutput
+      if isReusable && isSmall && !isAwaited then reporter.hold(report, begun)
+      else reporter.send(report, begun)
       if before.exists(FlareRun.isUp) then spans.ready(start)
-      spans.told(before)
+      spans.record(before)
       if ready then
         at.watch.ready(start)
         driver.confine(pack.container)
-      noteFinished(before)
+      countFinished(before)
     ended.headOption.collect:
       case PackEvent.PackEnded(_, error, _, traffic) =>
         traffic.foreach(at.watch.sent(assignment.backend.kind, _))
         val own = error.map(ofProgram)
-        if isKept then keep(pack, own) else host.spent(pack, own)
+        if isReusable then keep(pack, own) else host.spent(pack, own)
 
   /** Replaces the endpoint by the one for other invokers' packs. Failures are checked here as well as by the
     * runtime, which the program may have taken over.
@@ -288,18 +288,17 @@ private[pack] final class FlareRun(
   /** Returns the slots of ended workers after a while if the pack goes on, together with those of workers
     * that end meanwhile: most packs end as a whole, and need none of these calls.
     */
-  private def noteFinished(events: Vector[PackEvent]): Unit =
+  private def countFinished(events: Vector[PackEvent]): Unit =
     val before = finished
     finished += events.count:
       case _: (PackEvent.WorkerSucceeded | PackEvent.WorkerFailed) => true
       case _ => false
     // a group keeps its slots for its next flare
-    if host.group.isEmpty && finished > before && finished < shape.workers && !timers.isTimerActive(SlotsDue)
-    then
-      returnSlotsSoon()
+    val someEnded = finished > before && finished < shape.workers
+    if host.group.isEmpty && someEnded && !timers.isTimerActive(ReturnSlots) then returnSlotsSoon()
 
   private def returnSlotsSoon(): Unit =
-    timings.slotReturn.foreach(delay => timers.startSingleTimer(SlotsDue, SlotsDue, delay))
+    timings.slotReturn.foreach(delay => timers.startSingleTimer(ReturnSlots, ReturnSlots, delay))
 
   // ---- Ended well ----------------------------------------------------------------------------------------
 
@@ -309,15 +308,15 @@ private[pack] final class FlareRun(
     receive:
       case StreamEnded(None) =>
         close()
-        host.kept(pack):
+        host.keep(pack):
           spans.ended(error)
           reporter.ended(reusable = true, error)
-      case StreamEnded(Some(_)) | Settled(_) => lose(pack, error)
-      case Exited(id, _) if id == pack.container.id => lose(pack, error)
-      case AtOnce(_) => lose(pack, error)
+      case StreamEnded(Some(_)) | Settled(_) => discard(pack, error)
+      case Exited(id, _) if id == pack.container.id => discard(pack, error)
+      case AtOnce(_) => discard(pack, error)
 
   /** Releases the held report first, since it takes a while to remove the container. */
-  private def lose(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+  private def discard(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
     reporter.release()
     destroy(pack, error)
 
@@ -329,10 +328,10 @@ private[pack] final class FlareRun(
     assignment.backend,
     assignment.secret,
     services.advertise.getOrElse(pack.container.address.host),
-    services.clock() + (due - MonotonicTime.now()),
+    services.clock() + (deadline - MonotonicTime.now()),
     host.group,
     assignment.autostart,
-    host.leaseLeft,
+    host.remainingLease,
     driver.programMemory(shape.workers, shape.memoryMiB),
     assignment.invocation,
     spans.workers,

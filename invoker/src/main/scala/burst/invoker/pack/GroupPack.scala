@@ -11,11 +11,11 @@ import scala.concurrent.Future
   * flare on it has not ended well.
   */
 private[pack] final class GroupPack(
-    asked: PackAssignment,
+    fullAssignment: PackAssignment,
     replyTo: ActorRef[PackReport],
     lease: Option[MonotonicTime],
     at: PackContext
-) extends PackLifecycle(asked, replyTo, lease, at),
+) extends PackLifecycle(fullAssignment, replyTo, lease, at),
       FlareHost:
   import PackActor.*
   import at.{invoker, services, timers}
@@ -31,10 +31,10 @@ private[pack] final class GroupPack(
   private var running = Option.empty[FlareRun]
   private var answered = Option.empty[FlareId]
 
-  override def note(command: Command): Unit = command match
+  override def onOther(command: Command): Unit = command match
     case run: Run => waiting = Some(run)
     case Abort(id, failure, _) if concerns(id) => closing = Some(failure)
-    case other => super.note(other)
+    case other => super.onOther(other)
 
   protected def stopped(): Unit = running.foreach(_.close())
 
@@ -55,7 +55,7 @@ private[pack] final class GroupPack(
       // Another container has its full time to come up.
       timers.cancel(InitOverdue)
       replace(pack)
-    tell(connected(pack)(program))(asTaken)(Initialised(container.id, _))
+    pipeToSelf(connected(pack)(program))(asTaken)(Initialised(container.id, _))
     receive:
       case Initialised(id, _) if id != container.id => Behaviors.same // of a container that has been replaced
       case Initialised(_, Right(())) =>
@@ -70,7 +70,7 @@ private[pack] final class GroupPack(
       case Ending(failure) => destroy(pack, Some(failure))
 
   private def loaded(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
+    reporter.send(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
     at.watch.ready(start)
     spans.ready(start)
     driver.confine(pack.container)
@@ -105,13 +105,13 @@ private[pack] final class GroupPack(
     waiting.foreach(notServed)
 
   private def notServed(run: Run): Unit =
-    val gone =
+    val failure =
       Failure(
         FailureKind.PackLost,
         "the group ended before the flare began",
         operation = Some(Operation.Start)
       )
-    PackReporter(run.assignment, services, run.replyTo).ended(reusable = false, Some(gone))
+    PackReporter(run.assignment, services, run.replyTo).ended(reusable = false, Some(failure))
 
   // ---- For its flares ------------------------------------------------------------------------------------
 
@@ -122,9 +122,9 @@ private[pack] final class GroupPack(
 
   def replaced(pack: LoadedPack): Option[Behavior[Command]] = None
 
-  def isUp(pack: LoadedPack): Unit = ()
+  def onProgramUp(pack: LoadedPack): Unit = ()
 
-  def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
+  def keep(pack: LoadedPack)(report: => Unit): Behavior[Command] =
     report
     running = None
     rest(pack)

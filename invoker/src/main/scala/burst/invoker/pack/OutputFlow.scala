@@ -9,7 +9,7 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
   * is ever in memory, here and at the controller. Tenants take turns.
   */
 private[pack] final class OutputFlow(memory: FairSemaphore, tenant: String)(using ExecutionContext):
-  private var onItsWay = Option.empty[Promise[Unit]]
+  private var inFlight = Option.empty[Promise[Unit]]
   private var held = Option.empty[FairSemaphore.Permit]
   private var closed = false
 
@@ -22,8 +22,8 @@ private[pack] final class OutputFlow(memory: FairSemaphore, tenant: String)(usin
   def stored(): Unit = synchronized:
     held.foreach(_.close())
     held = None
-    onItsWay.foreach(_.trySuccess(()))
-    onItsWay = None
+    inFlight.foreach(_.trySuccess(()))
+    inFlight = None
 
   /** The pack is ending: releases everything held. */
   def close(): Unit = synchronized:
@@ -31,7 +31,7 @@ private[pack] final class OutputFlow(memory: FairSemaphore, tenant: String)(usin
     stored()
 
   private def pass(bytes: Long): Future[Unit] =
-    val before = synchronized(onItsWay.fold(Future.unit)(_.future))
+    val before = synchronized(inFlight.fold(Future.unit)(_.future))
     for
       _ <- before
       permit <- memory.acquire(bytes, tenant)
@@ -39,4 +39,4 @@ private[pack] final class OutputFlow(memory: FairSemaphore, tenant: String)(usin
       if closed then permit.close()
       else
         held = Some(permit)
-        onItsWay = Some(Promise())
+        inFlight = Some(Promise())

@@ -90,7 +90,7 @@ object PackActor:
     */
   final case class Finished(
       key: PackKey,
-      left: Option[LoadedPack],
+      pack: Option[LoadedPack],
       unused: Option[Container] = None,
       answered: Option[FlareId] = None,
       spent: Boolean = false
@@ -110,7 +110,7 @@ object PackActor:
   private[pack] final case class PackageReady(outcome: Either[Failure, Path]) extends Command
   private[pack] final case class Adopted(container: Option[Container]) extends Command
   private[pack] final case class Throttled(workers: Int, done: Boolean) extends Command
-  private[pack] case object SlotsDue extends Command
+  private[pack] case object ReturnSlots extends Command
   private[pack] final case class Created(outcome: Either[Failure, Container]) extends Command
   private[pack] final case class Initialised(containerId: String, outcome: Either[Refusal, Unit])
       extends Command
@@ -123,13 +123,13 @@ object PackActor:
       extends Command // overdue if it failed
   private[pack] final case class Removed(outcome: StopOutcome) extends Command
 
-  /** A part of the time for a start has passed, and this many are `left`. */
-  private[pack] final case class InitOverdue(left: Int) extends Command
+  /** A part of the time for a start has passed, and this many are left. */
+  private[pack] final case class InitOverdue(partsLeft: Int) extends Command
   private[pack] case object AbortOverdue extends Command
   private[pack] case object FlareOverdue extends Command
 
   /** The same for the time in which the rest of a pack's end can arrive. */
-  private[pack] final case class Settled(left: Int) extends Command
+  private[pack] final case class Settled(partsLeft: Int) extends Command
 
   /** Waits for [[Begin]]. */
   def apply(services: PackServices, invoker: ActorRef[Finished | Shares]): Behavior[Command] =

@@ -23,11 +23,11 @@ import scala.concurrent.duration.{Duration, FiniteDuration}
   * back.
   */
 private[pack] abstract class PackLifecycle(
-    asked: PackAssignment,
+    fullAssignment: PackAssignment,
     replyTo: ActorRef[PackReport],
     firstLease: Option[MonotonicTime],
     at: PackContext
-) extends PackStates(asked.withoutInputs, replyTo, at):
+) extends PackStates(fullAssignment.withoutInputs, replyTo, at):
   import PackActor.*
   import at.{context, services}
   import services.driver
@@ -42,14 +42,15 @@ private[pack] abstract class PackLifecycle(
   /** Reports the end of a pack, and sends `finished`, what it leaves, to the invoker. */
   protected def end(error: Option[Failure], finished: Finished): Unit
 
-  def note(command: Command): Unit = command match
+  def onOther(command: Command): Unit = command match
     case RenewLease(until) => renewLease(until)
     case _ => ()
 
   /** On a group's pack the flares have the group's lease. */
   def renewLease(until: MonotonicTime): Unit = lease = Some(until)
 
-  def leaseLeft: Option[FiniteDuration] = lease.map(until => (until - MonotonicTime.now()).max(Duration.Zero))
+  def remainingLease: Option[FiniteDuration] =
+    lease.map(until => (until - MonotonicTime.now()).max(Duration.Zero))
 
   def begin(supply: Supply): Behavior[Command] = supply match
     case Supply.Nothing => fetch(None)
@@ -95,7 +96,7 @@ private[pack] abstract class PackLifecycle(
   // ---- Resizing, Replacing -------------------------------------------------------------------------------
 
   private def resize(pack: LoadedPack): Behavior[Command] =
-    tell(driver.resize(pack.container, resources(pack.packagePath)))(_.getOrElse(false))(Resized(_))
+    pipeToSelf(driver.resize(pack.container, resources(pack.packagePath)))(_.getOrElse(false))(Resized(_))
     receive:
       case Resized(true) => supplied(pack.copy(shape = shape, throttled = false), PackStart.Warm)
       case Resized(false) => replace(pack)
@@ -103,7 +104,7 @@ private[pack] abstract class PackLifecycle(
 
   /** The warm pack is unusable: a cold one replaces it, unless the flare has ended meanwhile. */
   protected def replace(pack: LoadedPack, aborted: Option[Failure] = None): Behavior[Command] =
-    tell(driver.stop(pack.container))(asOutcome)(Removed(_))
+    pipeToSelf(driver.stop(pack.container))(asOutcome)(Removed(_))
     replacing(pack, aborted)
 
   private def replacing(pack: LoadedPack, aborted: Option[Failure]): Behavior[Command] = receive:
@@ -137,7 +138,7 @@ private[pack] abstract class PackLifecycle(
   // ---- Adopting ------------------------------------------------------------------------------------------
 
   private def adopt(prewarmed: Container, directory: Path): Behavior[Command] =
-    tell(driver.adopt(prewarmed, resources(directory)))(_.toOption.flatten)(Adopted(_))
+    pipeToSelf(driver.adopt(prewarmed, resources(directory)))(_.toOption.flatten)(Adopted(_))
     adopting(prewarmed, directory, aborted = None)
 
   private def adopting(prewarmed: Container, directory: Path, aborted: Option[Failure]): Behavior[Command] =
@@ -147,7 +148,7 @@ private[pack] abstract class PackLifecycle(
         watchExit(container)
         aborted.fold(supplied(pack, PackStart.Prewarmed))(failure => destroy(pack, Some(failure)))
       case Adopted(None) =>
-        tell(driver.stop(prewarmed))(asOutcome)(Removed(_))
+        pipeToSelf(driver.stop(prewarmed))(asOutcome)(Removed(_))
         discarding(directory, aborted)
       case Ending(failure) => adopting(prewarmed, directory, aborted.orElse(Some(failure)))
 
@@ -162,7 +163,7 @@ private[pack] abstract class PackLifecycle(
   // ---- Creating ------------------------------------------------------------------------------------------
 
   private def create(directory: Path): Behavior[Command] =
-    tell(driver.start(resources(directory)))(asAnswer)(Created(_))
+    pipeToSelf(driver.start(resources(directory)))(asAnswer)(Created(_))
     creating(directory, aborted = None)
 
   private def creating(directory: Path, aborted: Option[Failure]): Behavior[Command] = receive:
@@ -197,7 +198,7 @@ private[pack] abstract class PackLifecycle(
   // ---- Destroying, Ended ---------------------------------------------------------------------------------
 
   def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
-    tell(driver.stop(pack.container))(asOutcome)(Removed(_))
+    pipeToSelf(driver.stop(pack.container))(asOutcome)(Removed(_))
     receive:
       case Removed(outcome) =>
         release(outcome)
@@ -208,9 +209,9 @@ private[pack] abstract class PackLifecycle(
     Behaviors.stopped
 
   private def release(outcome: StopOutcome): Unit = outcome match
-    case StopOutcome.Gone => releasePackage()
-    case StopOutcome.StillThere(reason, gone) =>
-      gone.foreach(_ => releasePackage())(using ExecutionContext.parasitic)
+    case StopOutcome.Stopped => releasePackage()
+    case StopOutcome.NotStopped(reason, removal) =>
+      removal.foreach(_ => releasePackage())(using ExecutionContext.parasitic)
       context.log.atError().of(
         assignment.flareId,
         assignment.origin

@@ -12,7 +12,7 @@ private[invoker] final class PackReporter(
   private var held = Vector.empty[PackEvent]
   private var heldStart = Option.empty[PackStart]
 
-  def tell(
+  def send(
       events: Vector[PackEvent],
       start: Option[PackStart] = None,
       slots: Option[Int] = None,
@@ -37,18 +37,18 @@ private[invoker] final class PackReporter(
     heldStart = start.orElse(heldStart)
 
   /** Sends held events, as no other report follows soon. */
-  def release(): Unit = if held.nonEmpty then tell(Vector.empty)
+  def release(): Unit = if held.nonEmpty then send(Vector.empty)
 
   /** Sends the last report. */
   def ended(reusable: Boolean, error: Option[Failure]): Unit =
     error.foreach(failure => services.metrics.packFailed(failure.kind))
-    tell(Vector(PackEvent.PackEnded(reusable, error, services.clock())))
+    send(Vector(PackEvent.PackEnded(reusable, error, services.clock())))
 
   private def named(event: PackEvent): PackEvent = event match
     case failed: PackEvent.WorkerFailed =>
       services.metrics.workerFailed(failed.error.kind)
-      failed.copy(error = here(failed.error))
-    case ended: PackEvent.PackEnded => ended.copy(error = ended.error.map(here))
+      failed.copy(error = atPack(failed.error))
+    case ended: PackEvent.PackEnded => ended.copy(error = ended.error.map(atPack))
     case other => other
 
-  private def here(failure: Failure): Failure = failure.at(services.invoker, assignment.pack)
+  private def atPack(failure: Failure): Failure = failure.at(services.invoker, assignment.pack)

@@ -43,13 +43,13 @@ private[pack] final class PackSpans(
 
   /** Records how the pack came up; repeated calls have no effect. */
   def ready(start: PackStart): Unit = own.foreach(_.ready(start))
-  def told(events: Vector[PackEvent]): Unit = own.foreach(own => events.foreach(own.told))
+  def record(events: Vector[PackEvent]): Unit = own.foreach(own => events.foreach(own.record))
   def ended(error: Option[Failure]): Unit = own.foreach(_.ended(error))
 
   private final class Own(flare: TraceContext):
     private val pack = flare.at(SpanSink.newSpanId())
     private val run = flare.at(SpanSink.newSpanId())
-    private val asked = clock()
+    private val requested = clock()
     private var up = Option.empty[(PackStart, Timestamp)]
     private var phases = 0
     private var leftOut = 0
@@ -58,12 +58,12 @@ private[pack] final class PackSpans(
 
     def ready(start: PackStart): Unit = if up.isEmpty then up = Some(start -> clock())
 
-    def told(event: PackEvent): Unit = event match
-      case PackEvent.WorkerStarted(id, at) => worker(id).foreach(_.began = Some(held(at)))
-      case PackEvent.Phase(id, name, at) => worker(id).foreach(next(_, Some(name), held(at)))
-      case PackEvent.WorkerSucceeded(id, _, at) => worker(id).foreach(end(_, held(at), None))
+    def record(event: PackEvent): Unit = event match
+      case PackEvent.WorkerStarted(id, at) => worker(id).foreach(_.began = Some(clamped(at)))
+      case PackEvent.Phase(id, name, at) => worker(id).foreach(next(_, Some(name), clamped(at)))
+      case PackEvent.WorkerSucceeded(id, _, at) => worker(id).foreach(end(_, clamped(at), None))
       case PackEvent.WorkerFailed(id, error, at) =>
-        worker(id).foreach(end(_, held(at), Some(EndedSpan.error(error))))
+        worker(id).foreach(end(_, clamped(at), Some(EndedSpan.error(error))))
       case _ => ()
 
     /** Ends the spans, also those of workers that have not reported their end. */
@@ -77,22 +77,22 @@ private[pack] final class PackSpans(
       up.foreach((start, _) => attributes.put(SpanKeys.Start, start.asJson.asString.getOrElse("")))
       if leftOut > 0 then attributes.put(SpanKeys.LeftOut, leftOut.toLong)
       val known = attributes.build()
-      tell(pack, flare, "pack", asked, at, known, kind)
-      tell(
+      report(pack, flare, "pack", requested, at, known, kind)
+      report(
         flare.at(SpanSink.newSpanId()),
         pack,
         "start",
-        asked,
+        requested,
         began,
         known,
         if up.isEmpty then kind else None
       )
-      if up.nonEmpty then tell(run, pack, "run", began, at, known, kind)
+      if up.nonEmpty then report(run, pack, "run", began, at, known, kind)
 
     private def worker(id: Int): Option[Worker] =
       workers.lift(id - assignment.firstWorker).filterNot(_ => isOver)
 
-    private def held(at: Timestamp): Timestamp = at.max(up.fold(asked)(_._2)).min(clock())
+    private def clamped(at: Timestamp): Timestamp = at.max(up.fold(requested)(_._2)).min(clock())
 
     private def next(worker: Worker, name: Option[String], at: Timestamp): Unit =
       worker.phase.foreach: (before, from) =>
@@ -115,7 +115,7 @@ private[pack] final class PackSpans(
 
     private def of(worker: Worker) = named.put(SpanKeys.Worker, worker.worker.toLong)
 
-    private def tell(
+    private def report(
         context: TraceContext,
         parent: TraceContext,
         name: String,

@@ -38,7 +38,7 @@ private[pack] abstract class PackStates(
   def concerns(id: FlareId): Boolean = id == assignment.flareId
 
   /** Handles a command that the current state does not expect. */
-  protected def note(command: Command): Unit
+  protected def onOther(command: Command): Unit
 
   /** Removes the container; the pack ends with it. */
   protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command]
@@ -63,11 +63,11 @@ private[pack] abstract class PackStates(
     timers.startSingleTimer(Settled, Settled(parts - 1), timings.settle / RestParts)
 
   private def stepped: PartialFunction[Command, Behavior[Command]] =
-    case InitOverdue(left) if left > 0 =>
-      expectStart(left)
+    case InitOverdue(partsLeft) if partsLeft > 0 =>
+      expectStart(partsLeft)
       Behaviors.same
-    case Settled(left) if left > 0 =>
-      settleIn(left)
+    case Settled(partsLeft) if partsLeft > 0 =>
+      settleIn(partsLeft)
       Behaviors.same
 
   /** Commands that a state does not name do not concern it: timers and answers that it no longer waits for.
@@ -75,7 +75,7 @@ private[pack] abstract class PackStates(
   protected def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
     Behaviors
       .receiveMessagePartial[Command](stepped.orElse(handler).orElse { other =>
-        note(other)
+        onOther(other)
         Behaviors.same
       })
       .receiveSignal { case (_, PostStop) =>
@@ -110,7 +110,7 @@ private[pack] abstract class PackStates(
     * report.
     */
   protected def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
-    if refusal.said.nonEmpty && assignment.definition.logs > 0 then reporter.tell(refusal.said)
+    if refusal.log.nonEmpty && assignment.definition.logs > 0 then reporter.send(refusal.log)
     expectRest(silent = refusal.isSilence)
     receive:
       case Exited(id, exit) if id == pack.container.id =>
@@ -119,7 +119,7 @@ private[pack] abstract class PackStates(
       case Settled(_) => destroy(pack, Some(during(Operation.Init, refusal.failure)))
       case Ending(aborted) => destroy(pack, Some(aborted))
 
-  protected def tell[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =
+  protected def pipeToSelf[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =
     context.pipeToSelf(future)(result => command(outcome(result)))
 
   protected def asAnswer[A](result: Try[Either[Failure, A]]): Either[Failure, A] =
@@ -129,7 +129,7 @@ private[pack] abstract class PackStates(
     result.fold(problem => Left(Refusal(internal(problem).message)), identity)
 
   protected def asOutcome(result: Try[StopOutcome]): StopOutcome =
-    result.fold(problem => StopOutcome.StillThere(internal(problem).message), identity)
+    result.fold(problem => StopOutcome.NotStopped(internal(problem).message), identity)
 
   private def internal(problem: Throwable): Failure =
     Failure(FailureKind.Internal, s"${problem.getClass.getSimpleName}: ${problem.getMessage}")

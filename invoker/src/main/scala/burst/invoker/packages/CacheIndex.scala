@@ -25,8 +25,8 @@ private[packages] final case class CacheIndex(
   def evict(limit: Long): (CacheIndex, Vector[PackageId]) =
     val idle = entries.toVector.filter(_._2.users == 0).sortBy(_._2.lastUsed)
     val (victims, _) = idle.foldLeft((Vector.empty[PackageId], bytes)):
-      case ((victims, left), (id, entry)) =>
-        if left > limit then (victims :+ id, left - entry.bytes) else (victims, left)
+      case ((victims, remaining), (id, entry)) =>
+        if remaining > limit then (victims :+ id, remaining - entry.bytes) else (victims, remaining)
     (copy(entries = entries -- victims), victims)
 
   private def change(id: PackageId)(users: Int => Int): CacheIndex = entries.get(id) match

@@ -86,12 +86,14 @@ private final class PackageCache(
       case Release(id) => trimmed(index.release(id), waiting, serial)
 
       case Done(Fetched(id, outcome)) =>
-        val askers = waiting.getOrElse(id, Vector.empty)
+        val requesters = waiting.getOrElse(id, Vector.empty)
         val answer = outcome.left.map(failure(id, _)).map(_ => contents(id))
-        metrics.fetched(askers.size, answer.isRight)
-        askers.foreach(_ ! answer)
-        val added =
-          outcome.fold(_ => index, bytes => askers.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id)))
+        metrics.fetched(requesters.size, answer.isRight)
+        requesters.foreach(_ ! answer)
+        val added = outcome.fold(
+          _ => index,
+          bytes => requesters.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id))
+        )
         trimmed(added, waiting - id, serial)
 
   private def directory(id: PackageId): Path = settings.directory.resolve(id.value)
@@ -105,7 +107,7 @@ private final class PackageCache(
     val _ = context.spawn(behavior, s"fetch-$serial", DispatcherSelector.blocking())
 
   private def trimmed(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
-    val (kept, victims) = index.evict(settings.maxBytes)
+    val (remaining, victims) = index.evict(settings.maxBytes)
     victims.zipWithIndex.foreach: (id, offset) =>
       // Moved away immediately, so that the same package can be fetched again; deleted in the background.
       val trash = settings.directory.resolve(s"old-${serial + offset}")
@@ -113,8 +115,8 @@ private final class PackageCache(
         Files.move(directory(id), trash, StandardCopyOption.ATOMIC_MOVE)
         Future(Unpacker.delete(trash))(using blocking).failed.foreach(notDeleted(trash, _))(using blocking)
       catch case NonFatal(problem) => notDeleted(directory(id), problem)
-    metrics.holds(kept.entries.size, kept.bytes)
-    running(kept, waiting, serial + victims.size)
+    metrics.holds(remaining.entries.size, remaining.bytes)
+    running(remaining, waiting, serial + victims.size)
 
   private def notDeleted(path: Path, problem: Throwable): Unit =
     log.error("{} stays on the disk, nobody needs it: it cannot be deleted ({})", path, problem.toString)

@@ -106,31 +106,31 @@ private[burst] object Unpacker:
     Using.resource(ZipFile(archive.toFile)): file =>
       val budget = UnpackBudget(limits.entries)
       if file.size > limits.entries then budget.refuse()
-      file.entries.asScala.foldLeft(0L): (sofar, entry) =>
+      file.entries.asScala.foldLeft(0L): (total, entry) =>
         val path = inside(target, entry)
         if entry.isDirectory then
           budget.directories(path)
-          sofar
+          total
         else
           budget.directories(path.getParent)
           budget.take(1)
-          sofar + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - sofar))
+          total + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - total))
 
   /** How many more files and directories can be created. Directories that a zip does not name, but that lead
     * to its files, are created as well: each of its paths may have hundreds.
     */
   private final class UnpackBudget(entries: Int):
-    private var left = entries
+    private var remaining = entries
 
     def refuse() = throw Refused(PackageProblem.TooManyEntries(entries))
 
     def take(count: Int): Unit =
-      if count > left then refuse()
-      left -= count
+      if count > remaining then refuse()
+      remaining -= count
 
     def directories(path: Path): Unit =
       val missing =
-        Iterator.iterate(path)(_.getParent).takeWhile(!Files.isDirectory(_)).take(left + 1).toVector
+        Iterator.iterate(path)(_.getParent).takeWhile(!Files.isDirectory(_)).take(remaining + 1).toVector
       take(missing.size)
       missing.reverseIterator.foreach(Files.createDirectory(_))
 
@@ -152,17 +152,17 @@ private[burst] object Unpacker:
       Iterator
         .continually(input.read(buffer))
         .takeWhile(_ != -1)
-        .foldLeft(0L): (sofar, read) =>
-          if sofar + read > allowed then throw Refused(PackageProblem.UnpacksToTooMuch)
+        .foldLeft(0L): (total, read) =>
+          if total + read > allowed then throw Refused(PackageProblem.UnpacksToTooMuch)
           output.write(buffer, 0, read)
-          sofar + read
+          total + read
 
   /** Makes everything read-only, and returns what the entries themselves take. */
   private def seal(directory: Path): Long =
     Using.resource(Files.walk(directory)): paths =>
-      paths.iterator.asScala.foldLeft(0L): (sofar, path) =>
+      paths.iterator.asScala.foldLeft(0L): (total, path) =>
         Files.setPosixFilePermissions(path, ReadOnly)
-        sofar + EntryBytes
+        total + EntryBytes
 
   /** Whether the package's bytes or file names would cause this on any machine. */
   private def isOfPackage(problem: Throwable): Boolean = problem match

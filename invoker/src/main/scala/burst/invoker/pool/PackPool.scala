@@ -74,10 +74,10 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
   def memoryMiB: Long = idle.map(_.shape.totalMemoryMiB).sum
   def workers: Int = idle.map(_.shape.workers).sum
 
-  def take(wanted: PackShape): (Option[IdlePack[C]], PackPool[C]) =
+  def take(shape: PackShape): (Option[IdlePack[C]], PackPool[C]) =
     val best = idle
-      .filter(_.shape.isLike(wanted))
-      .maxByOption(pack => (fit(pack.shape.workers, wanted.workers), pack.since))
+      .filter(_.shape.isLike(shape))
+      .maxByOption(pack => (fit(pack.shape.workers, shape.workers), pack.since))
     (best, best.fold(this)(pack => remove(pack.container)))
 
   /** Adds a pack, and returns which ones must go to keep the limits: the longest idle first. */
@@ -85,17 +85,17 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
     val all = idle :+ IdlePack(container, shape, now)
     val memory = all.map(_.shape.totalMemoryMiB).sum
     val (_, tooMany) = all.foldLeft((memory, 0)):
-      case ((left, dropped), pack) =>
-        if all.size - dropped > limits.packs || left > limits.memoryMiB then
-          (left - pack.shape.totalMemoryMiB, dropped + 1)
-        else (left, dropped)
-    val (evicted, kept) = all.splitAt(tooMany)
-    (copy(idle = kept), evicted)
+      case ((remaining, dropped), pack) =>
+        if all.size - dropped > limits.packs || remaining > limits.memoryMiB then
+          (remaining - pack.shape.totalMemoryMiB, dropped + 1)
+        else (remaining, dropped)
+    val (evicted, remaining) = all.splitAt(tooMany)
+    (copy(idle = remaining), evicted)
 
   /** Removes those that have waited longer than the timeout. */
   def expire(now: MonotonicTime): (PackPool[C], Vector[IdlePack[C]]) =
-    val (expired, kept) = idle.partition(pack => pack.since + limits.idle <= now)
-    (copy(idle = kept), expired)
+    val (expired, remaining) = idle.partition(pack => pack.since + limits.idle <= now)
+    (copy(idle = remaining), expired)
 
   /** The longest idle packs that together hold this much; nothing if all of them do not have the memory. They
     * may have fewer workers, since the missing slots could be those of running packs.
@@ -112,5 +112,7 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
   def remove(container: C): PackPool[C] = copy(idle = idle.filterNot(_.container == container))
 
   /** The larger the better: an exact fit, then the smallest surplus, then the smallest deficit. */
-  private def fit(has: Int, wants: Int): (Int, Int) =
-    if has == wants then (2, 0) else if has > wants then (1, wants - has) else (0, has - wants)
+  private def fit(available: Int, needed: Int): (Int, Int) =
+    if available == needed then (2, 0)
+    else if available > needed then (1, needed - available)
+    else (0, available - needed)

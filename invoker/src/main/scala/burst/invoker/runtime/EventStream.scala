@@ -61,7 +61,7 @@ private[invoker] final class EventStream(
     def onNext(chunk: ByteString): Unit =
       synchronized:
         reading = true
-      if chunk.length <= EventStream.Little then taken(chunk)
+      if chunk.length <= EventStream.SmallChunk then taken(chunk)
       else
         try summon[ExecutionContext].execute(() => taken(chunk))
         catch case NonFatal(problem) => broken(problem)
@@ -87,9 +87,9 @@ private[invoker] final class EventStream(
       catch case NonFatal(problem) => broken(problem)
 
     private def read(chunk: ByteString): Unit = lines.feed(chunk) match
-      case Right((rest, whole)) =>
+      case Right((rest, newLines)) =>
         lines = rest
-        val events = whole.map(decode)
+        val events = newLines.map(decode)
         synchronized:
           pending = if pending.isEmpty then events else pending ++ events
           pendingWeight += events.iterator.map(weight).sum
@@ -127,6 +127,6 @@ private[invoker] final class EventStream(
 
 private[invoker] object EventStream:
   /** Enough bytes for the few events of an invocation. */
-  private val Little = 8 * 1024
+  private val SmallChunk = 8 * 1024
 
   object Cancelled extends RuntimeException("the pack has ended", null, false, false)

@@ -31,11 +31,11 @@ import scala.util.control.NonFatal
   * known that nothing follows the answer, and the end of a short answer is there with its head.
   */
 private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer], keep: () => Unit):
-  private var come = Option.empty[Answer]
+  private var received = Option.empty[Answer]
   private var expiry = Option.empty[NettyFuture[?]]
   private var isSent = false
   private var mayKeep = true
-  private var isWhole = false
+  private var isComplete = false
   private var over = false
 
   def expireAfter(within: FiniteDuration): Unit =
@@ -50,9 +50,9 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
 
   /** A server that refuses a request may hang up before reading all of it: its answer can still be read. */
   def unsent(problem: Throwable): Unit =
-    if !over && come.isEmpty then expire(Exchange.LastWord, problem)
+    if !over && received.isEmpty then expire(Exchange.EarlyAnswerTimeout, problem)
 
-  def expectsMore: Boolean = !over && !isWhole
+  def expectsMore: Boolean = !over && !isComplete
 
   def head(response: HttpResponse): Unit = if !over then
     expiry.foreach(_.cancel(false))
@@ -60,16 +60,16 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
     if response.status.code < 200 then broken(BrokenStream(StreamProblem.NotFinal))
     else
       mayKeep = HttpUtil.isKeepAlive(response)
-      come = Some(Answer(response.status.code, response.headers, AnswerBody(channel)))
+      received = Some(Answer(response.status.code, response.headers, AnswerBody(channel)))
 
-  def arrived(bytes: ByteBuf): Unit = if !over then come.foreach(_.body.arrived(bytes))
+  def arrived(bytes: ByteBuf): Unit = if !over then received.foreach(_.body.arrived(bytes))
 
-  def end(): Unit = isWhole = true
+  def end(): Unit = isComplete = true
 
   /** All available data has been read. */
   def passOn(): Unit = if !over then
-    come.foreach: known =>
-      if isWhole then
+    received.foreach: known =>
+      if isComplete then
         over = true
         // If the request was not sent completely, the rest of it is still on its way.
         if mayKeep && isSent && channel.isActive then
@@ -83,11 +83,11 @@ private[runtime] final class Exchange(channel: Channel, answer: Promise[Answer],
     over = true
     expiry.foreach(_.cancel(false))
     channel.close()
-    if !answer.tryFailure(problem) then come.foreach(_.body.ended(Some(problem)))
+    if !answer.tryFailure(problem) then received.foreach(_.body.ended(Some(problem)))
 
 private[runtime] object Exchange:
   /** How long it waits for what the server sent before the connection broke. */
-  private val LastWord = 1.second
+  private val EarlyAnswerTimeout = 1.second
 
 /** The first of a connection's handlers. Data that arrives while no answer is expected is discarded, even a
   * part of one: it would become the beginning of the next answer.
@@ -147,18 +147,18 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
 
   // Used on the connection's thread only.
   private var subscriber = Option.empty[Subscriber[? >: ByteString]]
-  private var asked = 0L
+  private var requested = 0L
   private var waiting = Pieces.Empty
   private var outcome = Option.empty[Option[Throwable]]
   private var over = false
 
   def subscribe(own: Subscriber[? >: ByteString]): Unit = onThread:
     subscriber = Some(own)
-    heard(own.onSubscribe(this))
+    guarded(own.onSubscribe(this))
     deliver()
 
   def request(more: Long): Unit = onThread:
-    asked = if asked + more < 0 then Long.MaxValue else asked + more
+    requested = if requested + more < 0 then Long.MaxValue else requested + more
     deliver()
 
   def cancel(): Unit = onThread:
@@ -177,11 +177,11 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
     deliver()
 
   def deliver(): Unit = subscriber.filterNot(_ => over).foreach: own =>
-    if !waiting.isEmpty && asked > 0 then
-      val bytes = waiting.whole
+    if !waiting.isEmpty && requested > 0 then
+      val bytes = waiting.toByteString
       waiting = Pieces.Empty
-      asked -= 1
-      heard(own.onNext(bytes))
+      requested -= 1
+      guarded(own.onNext(bytes))
     if !over && waiting.isEmpty then
       outcome match
         // The connection belongs to this answer until its outcome is known.
@@ -189,13 +189,13 @@ private[runtime] final class AnswerBody(channel: Channel) extends Publisher[Byte
           val _ = channel.config.setAutoRead(true)
         case Some(problem) =>
           over = true
-          heard(problem.fold(own.onComplete())(own.onError))
+          guarded(problem.fold(own.onComplete())(own.onError))
 
   /** A subscriber that throws is dropped: others that share the thread, or the connection later, must not
     * suffer.
     */
-  private def heard(tell: => Unit): Unit =
-    try tell
+  private def guarded(call: => Unit): Unit =
+    try call
     catch case NonFatal(_) => cancel()
 
   private def onThread(work: => Unit): Unit =

@@ -14,7 +14,7 @@ private[runtime] final case class LineBuffer(maxLength: Int, rest: Pieces = Piec
     if firstEnd < 0 then grown(rest, chunk).map((_, Vector.empty))
     else
       val lines = Vector.newBuilder[ByteString]
-      lines += (if rest.isEmpty then chunk.take(firstEnd) else (rest + chunk.take(firstEnd)).whole)
+      lines += (if rest.isEmpty then chunk.take(firstEnd) else (rest + chunk.take(firstEnd)).toByteString)
       var from = firstEnd + 1
       var end = chunk.indexOf('\n'.toByte, from)
       while end >= 0 do

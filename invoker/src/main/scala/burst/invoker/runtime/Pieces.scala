@@ -14,7 +14,7 @@ private[runtime] final case class Pieces private (length: Int, lastFirst: List[B
   def +(piece: ByteString): Pieces =
     if piece.isEmpty then this else Pieces(length + piece.length, Pieces.joined(piece.compact, lastFirst))
 
-  def whole: ByteString = lastFirst match
+  def toByteString: ByteString = lastFirst match
     case List(one) => one
     case several => several.foldLeft(ByteString.empty)((after, piece) => piece ++ after).compact
 

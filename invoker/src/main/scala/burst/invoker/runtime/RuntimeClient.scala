@@ -64,12 +64,13 @@ final class RuntimeClient(
     andThen(setEnvironment(address, program.environment))(start(address, program))
 
   private def start(address: RuntimeAddress, program: FreshProgram): Future[Either[Refusal, Unit]] =
-    val asked = program.source match
+    val request = program.source match
       case PackageSource.Mounted(path) =>
         val value = ("path" -> path.asJson) +: program.names
-        (query(patience), json(Json.obj("value" -> Json.fromFields(value))))
-      case PackageSource.Sent(archive) => (query(patience ++ program.parameters), Content.Archive(archive))
-    val (parameters, content) = asked
+        (query(timeoutParameters), json(Json.obj("value" -> Json.fromFields(value))))
+      case PackageSource.Sent(archive) =>
+        (query(timeoutParameters ++ program.parameters), Content.Archive(archive))
+    val (parameters, content) = request
     done(post(address, s"/init$parameters", content))
       .map(_.left.map(_.after("the package did not start")))
       .recover(problem => Left(silence("package", problem)))
@@ -101,11 +102,11 @@ final class RuntimeClient(
   ): Future[Either[Refusal, EventStream]] = fresh match
     case Some(program @ FreshProgram(PackageSource.Mounted(path), environment, _, _, _)) =>
       andThen(setEnvironment(address, environment)):
-        open(address, pack, ("init" -> path) +: (patience ++ program.parameters))
+        open(address, pack, ("init" -> path) +: (timeoutParameters ++ program.parameters))
     case Some(sent) => andThen(init(address, sent))(open(address, pack, Vector.empty))
     case None => open(address, pack, Vector.empty)
 
-  private def patience = Vector("startTimeout" -> startTimeout.toMillis.toString)
+  private def timeoutParameters = Vector("startTimeout" -> startTimeout.toMillis.toString)
 
   private def query(parameters: Vector[(String, String)]): String =
     val pairs = parameters.map((name, value) => s"$name=${URLEncoder.encode(value, UTF_8)}")
@@ -135,9 +136,9 @@ final class RuntimeClient(
     command(address, s"/packs/${flareId.value}/abort", failure.asJson)
 
   /** Lets the pack run for this long from now on; it waits for an answer no longer than that. */
-  def renew(address: RuntimeAddress, flareId: FlareId, left: FiniteDuration): Future[Either[Failure, Unit]] =
-    val body = Json.obj("millis" -> left.toMillis.asJson)
-    command(address, s"/packs/${flareId.value}/lease", body, Some(left.max(1.milli)))
+  def renew(address: RuntimeAddress, flareId: FlareId, lease: FiniteDuration): Future[Either[Failure, Unit]] =
+    val body = Json.obj("millis" -> lease.toMillis.asJson)
+    command(address, s"/packs/${flareId.value}/lease", body, Some(lease.max(1.milli)))
 
   private def command(
       address: RuntimeAddress,
@@ -206,7 +207,7 @@ final class RuntimeClient(
       .runFold(Pieces.Empty)(_ + _)
       .map: data =>
         try
-          val answer = readFromArray[RuntimeRefusal](data.whole.toArrayUnsafe(), MessageCodecs.Whole)
+          val answer = readFromArray[RuntimeRefusal](data.toByteString.toArrayUnsafe(), MessageCodecs.Whole)
           // A program without workers can only have logged, whatever a runtime claims.
           val log = answer.log.collect { case line: PackEvent.Log => line.copy(worker = None) }
           Some(Refusal(answer.error, log))
@@ -217,8 +218,8 @@ final class RuntimeClient(
     val reached = !Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists:
       case _: ConnectException => true
       case _ => false
-    val asked = if reached then Refusal.Asked.Unanswered else Refusal.Asked.Unreached
-    Refusal(s"the runtime did not take the $what: ${reason(problem)}", asked = asked)
+    val outcome = if reached then Refusal.Outcome.Unanswered else Refusal.Outcome.Unreached
+    Refusal(s"the runtime did not take the $what: ${reason(problem)}", outcome = outcome)
 
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
@@ -254,18 +255,18 @@ object FreshProgram:
   */
 final case class Refusal(
     reason: String,
-    said: Vector[PackEvent] = Vector.empty,
+    log: Vector[PackEvent] = Vector.empty,
     operation: Option[String] = None,
-    asked: Refusal.Asked = Refusal.Asked.Answered
+    outcome: Refusal.Outcome = Refusal.Outcome.Answered
 ):
-  import Refusal.Asked
+  import Refusal.Outcome
 
   def after(what: String): Refusal = copy(reason = s"$what: $reason")
 
-  def isSilence: Boolean = asked != Asked.Answered
+  def isSilence: Boolean = outcome != Outcome.Answered
 
   /** Whether the runtime may have carried out the request all the same. */
-  def mayBeTaken: Boolean = asked == Asked.Unanswered
+  def mayBeTaken: Boolean = outcome == Outcome.Unanswered
 
   /** A refusal by the runtime is the program's fault; its silence is not. */
   def failure: Failure =
@@ -274,7 +275,7 @@ final case class Refusal(
 
 object Refusal:
   /** The outcome of a request to the runtime. */
-  enum Asked:
+  enum Outcome:
     case Answered, Unreached, Unanswered
 
 object RuntimeClient:

@@ -57,7 +57,7 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
   /** Unused connections, the last used first; accessed on the thread only. Each is open, as it is removed
     * when it closes.
     */
-  private val kept = mutable.HashMap.empty[InetSocketAddress, List[Channel]]
+  private val idle = mutable.HashMap.empty[InetSocketAddress, List[Channel]]
 
   /** Completes when the answer's head has arrived; its body must be read or cancelled. Fails with
     * `ConnectException` if the runtime cannot be reached, and with another exception if it may have been
@@ -81,8 +81,8 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
           if sent.isSuccess then exchange.sent() else exchange.unsent(sent.cause)
       catch case NonFatal(problem) => exchange.broken(problem)
     def connect(): Unit =
-      val patience = within.fold(connectTimeout)(_.min(connectTimeout)).toMillis.max(1).toInt
-      val own = bootstrap.clone().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Int.box(patience))
+      val timeout = within.fold(connectTimeout)(_.min(connectTimeout)).toMillis.max(1).toInt
+      val own = bootstrap.clone().option(ChannelOption.CONNECT_TIMEOUT_MILLIS, Int.box(timeout))
       own.connect(runtime).addListener: (connected: ChannelFuture) =>
         if connected.isSuccess then
           val channel = connected.channel
@@ -100,17 +100,17 @@ private[runtime] final class RuntimeConnections(connectTimeout: FiniteDuration) 
     answer.future
 
   private def taken(runtime: InetSocketAddress): Option[Channel] =
-    kept.remove(runtime).getOrElse(Nil).dropWhile(!_.isActive) match
+    idle.remove(runtime).getOrElse(Nil).dropWhile(!_.isActive) match
       case last :: others =>
-        if others.nonEmpty then kept(runtime) = others
+        if others.nonEmpty then idle(runtime) = others
         Some(last)
       case Nil => None
 
   private def keep(runtime: InetSocketAddress, channel: Channel): Unit =
-    kept(runtime) = channel :: kept.getOrElse(runtime, Nil)
+    idle(runtime) = channel :: idle.getOrElse(runtime, Nil)
 
   private def forget(runtime: InetSocketAddress, channel: Channel): Unit =
-    val _ = kept.updateWith(runtime)(_.map(_.filterNot(_ == channel)).filter(_.nonEmpty))
+    val _ = idle.updateWith(runtime)(_.map(_.filterNot(_ == channel)).filter(_.nonEmpty))
 
   /** Requests in progress fail. The thread may end without handling its connections: they are closed first.
     */
@@ -174,8 +174,8 @@ private[runtime] object RuntimeConnections:
     content match
       case Content.Bytes(form, bytes) if bytes.length <= LargeBody =>
         val body = Unpooled.wrappedBuffer(bytes.toArrayUnsafe())
-        val whole = DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, path, body)
-        channel.writeAndFlush(described(whole, form, bytes.length))
+        val request = DefaultFullHttpRequest(HttpVersion.HTTP_1_1, HttpMethod.POST, path, body)
+        channel.writeAndFlush(described(request, form, bytes.length))
       case Content.Bytes(form, bytes) => inPieces(form, bytes.length, bytes.asInputStream)
       case Content.Archive(file) =>
         inPieces("application/octet-stream", Files.size(file), Files.newInputStream(file))

@@ -42,7 +42,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
   protected def runs(container: Container): Boolean
 
   /** Whether anything of the container is left on the machine. */
-  protected def isThere(container: Container): Boolean
+  protected def exists(container: Container): Boolean
 
   /** Releases the suite's own resources once no driver needs them. */
   protected def release(): Unit = ()
@@ -74,17 +74,19 @@ abstract class DriverContractSuite extends munit.FunSuite:
   /** Stops the container. On a busy machine the driver may first report that this takes long; the container
     * is then removed later.
     */
-  protected def gone(driver: Driver, container: Container): Future[Unit] = driver.stop(container).flatMap:
-    case StopOutcome.Gone => Future.unit
-    case StopOutcome.StillThere(reason, gone) => if gone eq Future.never then fail(reason) else gone
+  protected def stopCompletely(driver: Driver, container: Container): Future[Unit] =
+    driver.stop(container).flatMap:
+      case StopOutcome.Stopped => Future.unit
+      case StopOutcome.NotStopped(reason, stopped) =>
+        if stopped eq Future.never then fail(reason) else stopped
 
   test("a started container listens, and a stopped one is removed"):
     for
       container <- started(driver)
       _ = assert(connects(container))
-      _ = assert(isThere(container) && runs(container))
+      _ = assert(exists(container) && runs(container))
       _ = assert(!container.exit.isCompleted)
-      _ <- gone(driver, container)
+      _ <- stopCompletely(driver, container)
       _ = assert(!runs(container))
       _ <- container.exit
     yield assert(!connects(container))
@@ -92,9 +94,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
   test("stopping again, or several times at once, is the same as stopping once"):
     for
       container <- started(driver)
-      _ <- Future.sequence(Vector.fill(3)(gone(driver, container)))
+      _ <- Future.sequence(Vector.fill(3)(stopCompletely(driver, container)))
       again <- driver.stop(container)
-    yield assertEquals(again, StopOutcome.Gone)
+    yield assertEquals(again, StopOutcome.Stopped)
 
   test("containers started together are independent of each other"):
     for
@@ -111,7 +113,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ = kill(container)
       exit <- container.exit
       _ = assert(!exit.oomKilled)
-      _ <- gone(driver, container)
+      _ <- stopCompletely(driver, container)
     yield assert(!runs(container))
 
   test("a container that cannot start is a failure with a reason"):
@@ -142,7 +144,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ = assert(connects(adopted))
       throttled <- driver.throttle(adopted, 1)
       _ = assert(throttled)
-      _ <- gone(driver, adopted)
+      _ <- stopCompletely(driver, adopted)
       _ = assert(!runs(adopted))
       _ <- adopted.exit
       dead <- driver.adopt(blank, resources(2))
@@ -179,7 +181,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ = assertEquals(containers.size, 3)
       _ <- own.stop(containers.head)
       _ <- own.close()
-    yield assertEquals(containers.filter(isThere), Vector.empty)
+    yield assertEquals(containers.filter(exists), Vector.empty)
 
   for
     (kind, source) <- List(
@@ -246,9 +248,9 @@ abstract class DriverContractSuite extends munit.FunSuite:
     for
       answer <- runtime.run(container.address, pack, program)
       events = answer.fold(refusal => fail(refusal.toString), identity)
-      told = AtomicReference(Vector.empty[PackEvent])
-      _ <- events.foreach(batch => Future.successful(told.updateAndGet(_ ++ batch)).map(_ => ()))
-      all = told.get
+      received = AtomicReference(Vector.empty[PackEvent])
+      _ <- events.foreach(batch => Future.successful(received.updateAndGet(_ ++ batch)).map(_ => ()))
+      all = received.get
     yield
       assert(
         all.lastOption.exists { case PackEvent.PackEnded(true, None, _, _) => true; case _ => false },

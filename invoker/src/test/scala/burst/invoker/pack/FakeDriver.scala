@@ -27,7 +27,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
 
   /** Completes before a start is answered; a failure is returned instead of a container. */
   @volatile var beforeStart: Future[Option[Failure]] = Future.successful(None)
-  @volatile var beforeStop: Future[StopOutcome] = Future.successful(StopOutcome.Gone)
+  @volatile var beforeStop: Future[StopOutcome] = Future.successful(StopOutcome.Stopped)
   @volatile var resizable = true
 
   def name = "fake"
@@ -43,7 +43,7 @@ final class FakeDriver(@volatile var address: RuntimeAddress) extends Driver:
   @volatile private var listener: () => Unit = () => ()
   override def room: Option[ClusterRoom] = cluster
   override def onRoom(changed: () => Unit): Unit = listener = changed
-  def becomes(room: ClusterRoom): Unit =
+  def setRoom(room: ClusterRoom): Unit =
     cluster = Some(room)
     listener()
 

@@ -19,7 +19,7 @@ import scala.concurrent.{Await, Future, Promise}
 
 /** A pack that the fake runtime was asked to run; the test decides its course. */
 final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteString]):
-  def say(events: PackEvent*): Unit = raw(events.map(writeToString(_) + "\n").mkString)
+  def send(events: PackEvent*): Unit = raw(events.map(writeToString(_) + "\n").mkString)
   def raw(text: String): Unit = answer.offer(ByteString(text))
   def end(): Unit = answer.complete()
   def break(): Unit = answer.fail(RuntimeException("broken on purpose"))
@@ -63,8 +63,8 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   private val init = (path("init") & parameter("startTimeout".as[Long]) & extractRequestEntity & entity(
     as[String]
-  )): (patience, sent, body) =>
-    startTimeouts.add(patience)
+  )): (timeout, sent, body) =>
+    startTimeouts.add(timeout)
     val isPackage = sent.contentType == ContentTypes.`application/octet-stream`
     def directory = json(body).hcursor.downField("value").get[String]("path").fold(throw _, identity)
     inits.add(if isPackage then body else directory)
@@ -79,9 +79,9 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     complete(StatusCodes.NoContent)
 
   private val fresh = parameters("init".?, "kind".?, "main".?, "startTimeout".as[Long].?)
-  private val run = (path("packs") & fresh & entity(as[String])): (fresh, kind, main, patience, body) =>
+  private val run = (path("packs") & fresh & entity(as[String])): (fresh, kind, main, timeout, body) =>
     fresh.foreach(inits.add)
-    patience.foreach(startTimeouts.add)
+    timeout.foreach(startTimeouts.add)
     fresh.foreach(_ => programs.add((kind, main)))
     begun(fresh, body)
 

@@ -26,7 +26,7 @@ class PackAccessSuite extends munit.FunSuite:
     val access =
       NetworkAccess(assignment.flareId, packs = 2, assignment.backend, egress = true, elsewhere = 1)
     assertEquals(driver.connected.asScala.toVector, Vector((driver.lastContainer.id, access)))
-    pack.say(ready, setup.ended(reusable = true))
+    pack.send(ready, setup.ended(reusable = true))
     assertEquals(driver.disconnected.asScala.toVector, Vector.empty)
     pack.end()
     assert(untilEnded()(1).reusable)
@@ -44,9 +44,9 @@ class PackAccessSuite extends munit.FunSuite:
     driver.published = endpoint => s"published $endpoint"
     driver.found = Right(endpoint => s"found $endpoint")
     val (actor, pack) = running()
-    pack.say(ready)
-    val told = controller.receiveMessage().events
-    assertEquals(told, Vector(PackEvent.Ready(Some("published 10.0.0.1:4000"), Timestamp.ofMicros(1))))
+    pack.send(ready)
+    val events = controller.receiveMessage().events
+    assertEquals(events, Vector(PackEvent.Ready(Some("published 10.0.0.1:4000"), Timestamp.ofMicros(1))))
     actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), None))
     val endpoints = Json.arr("found a:1".asJson, Json.Null)
     assertEquals(runtime.order(), ("start", Json.obj("endpoints" -> endpoints)))
@@ -55,7 +55,7 @@ class PackAccessSuite extends munit.FunSuite:
     import setup.*
     driver.found = Left(Failure(FailureKind.StartFailed, "no way to them"))
     val (actor, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), Some("b:1")))
     assertEquals(endedBadly().message, "no way to them")
@@ -78,7 +78,7 @@ class PackAccessSuite extends munit.FunSuite:
     val (run, reports) = flare()
     group ! run
     val pack = runtime.pack()
-    pack.say(ready, setup.ended(reusable = true))
+    pack.send(ready, setup.ended(reusable = true))
     pack.end()
     assertEquals(reports.receiveMessage().flareId, run.assignment.flareId)
     assertEquals(driver.connected.asScala.toVector.map(_(1).flare), Vector(assignment.flareId))
@@ -99,7 +99,7 @@ class PackAccessSuite extends munit.FunSuite:
     assertEquals(runtime.startedPrograms, 0)
 
   /** Begins a group on a warm pack: returns its actor, and that pack's container. */
-  private def beginsWarm(setup: PackSetup): (ActorRef[PackActor.Command], FakeContainer) =
+  private def beginWarm(setup: PackSetup): (ActorRef[PackActor.Command], FakeContainer) =
     import setup.*
     val (pack, container) = warm()
     val holder =
@@ -107,25 +107,25 @@ class PackAccessSuite extends munit.FunSuite:
     (begin(holder, Supply.Warm(pack)), container)
 
   /** The group begins in a new container instead. */
-  private def beginsAnew(setup: PackSetup, instead: FakeContainer): Unit =
+  private def expectNewContainer(setup: PackSetup, replaced: FakeContainer): Unit =
     import setup.*
     expectRelease()
     driver.connecting = Future.successful(None)
     givePackage()
     val report = controller.receiveMessage()
     assertEquals((report.start, report.events.size), (Some(PackStart.Cold), 1))
-    assertEquals(driver.stops, Vector(instead.id))
+    assertEquals(driver.stops, Vector(replaced.id))
 
   setup.test("a group whose warm pack cannot get its network begins in another container"): setup =>
     setup.driver.connecting = Future.successful(Some(noNetwork))
-    val (_, container) = beginsWarm(setup)
-    beginsAnew(setup, container)
+    val (_, container) = beginWarm(setup)
+    expectNewContainer(setup, container)
 
   setup.test("a group whose warm pack ends while it waits for its network begins in another one"): setup =>
     setup.driver.connecting = Future.never
-    val (actor, container) = beginsWarm(setup)
+    val (actor, container) = beginWarm(setup)
     actor ! PackActor.Exited(container.id, ContainerExit(Some(137), oomKilled = false))
-    beginsAnew(setup, container)
+    expectNewContainer(setup, container)
 
   setup.test("a late answer about a replaced container is not taken for another's"): setup =>
     import setup.*
@@ -142,5 +142,5 @@ class PackAccessSuite extends munit.FunSuite:
     gate.reached()
     late.success(Some(noNetwork))
     gate.release()
-    runtime.pack().say(ready)
+    runtime.pack().send(ready)
     assertEquals(controller.receiveMessage().start, Some(PackStart.Cold))

@@ -27,21 +27,21 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(runtime.started(), "/package")
     assertEquals(runtime.startTimeout(), 8000L)
     val started = PackEvent.WorkerStarted(2, Timestamp.ofMicros(3))
-    pack.say(ready)
+    pack.send(ready)
     val first = controller.receiveMessage()
     assertEquals((first.start, first.events), (Some(PackStart.Cold), Vector(ready)))
-    pack.say(started, PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4)))
+    pack.send(started, PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4)))
     assertEquals(
       controller.receiveMessage().events,
       Vector(started, PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4)))
     )
-    pack.say(setup.ended(reusable = true))
+    pack.send(setup.ended(reusable = true))
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)
     pack.end()
     val (_, end) = untilEnded()
     assertEquals((end.reusable, end.error), (true, None))
-    val kept = invoker.receiveMessage().left.getOrElse(fail("the pack was not kept"))
-    assertEquals((kept.shape.workers, kept.packagePath), (3, directory))
+    val returned = invoker.receiveMessage().pack.getOrElse(fail("the pack was not kept"))
+    assertEquals((returned.shape.workers, returned.packagePath), (3, directory))
     assertEquals(driver.stops, Vector.empty)
     assertEquals(driver.started.size, 1)
     expectHeld()
@@ -54,7 +54,7 @@ class PackActorSuite extends munit.FunSuite:
     assertEquals(runtime.started(), "package")
     assertEquals(runtime.startTimeout(), 8000L)
     assertEquals(runtime.startedPrograms, 0)
-    pack.say(ready, setup.ended(reusable = true))
+    pack.send(ready, setup.ended(reusable = true))
     pack.end()
     assert(untilEnded()(1).reusable)
 
@@ -70,12 +70,12 @@ class PackActorSuite extends munit.FunSuite:
       givePackage()
       assertEquals(runtime.environmentSet(), secret.environment)
       val pack = runtime.pack()
-      pack.say(ready, setup.ended(reusable = true))
+      pack.send(ready, setup.ended(reusable = true))
       pack.end()
       untilEnded()
-      val kept = invoker.receiveMessage().left.getOrElse(fail("the pack was not kept"))
-      assertEquals(kept.shape.environment, secret.environment)
-      begin(secret, Supply.Warm(kept))
+      val returned = invoker.receiveMessage().pack.getOrElse(fail("the pack was not kept"))
+      assertEquals(returned.shape.environment, secret.environment)
+      begin(secret, Supply.Warm(returned))
       runtime.pack()
       assertEquals(runtime.environmentsSet, 0)
 
@@ -118,8 +118,8 @@ class PackActorSuite extends munit.FunSuite:
       memory = driver.programMemory(3, assignment.memory),
       invocation = assignment.invocation
     )
-    val left = pack.request.deadline - services.clock()
-    assert(left > Duration.Zero && left <= assignment.timeLeft, "by the clock of this machine")
+    val remaining = pack.request.deadline - services.clock()
+    assert(remaining > Duration.Zero && remaining <= assignment.timeLeft, "by the clock of this machine")
     assertEquals(pack.request, expected)
 
   setup.test("the runtime receives a worker's log limit"): setup =>
@@ -133,11 +133,11 @@ class PackActorSuite extends munit.FunSuite:
     begin(of(10, 1))
     givePackage()
     assertEquals(runtime.pack().request.logLimit, Some(10L << 20))
-    val told = Vector(of(0, 1), of(1, 1), of(0, 2), of(10, 2), of(10, 1, 1)).map(FlareRun.logLimit)
-    assertEquals(told, Vector(Some(0L), None, Some(0L), None, None))
-    val besideOthers = of(10, 1)
-    val concurrent = besideOthers.definition.copy(concurrency = 2)
-    assertEquals(FlareRun.logLimit(besideOthers.copy(definition = concurrent)), None)
+    val limits = Vector(of(0, 1), of(1, 1), of(0, 2), of(10, 2), of(10, 1, 1)).map(FlareRun.logLimit)
+    assertEquals(limits, Vector(Some(0L), None, Some(0L), None, None))
+    val single = of(10, 1)
+    val concurrent = single.definition.copy(concurrency = 2)
+    assertEquals(FlareRun.logLimit(single.copy(definition = concurrent)), None)
 
   setup.test("the runtime receives the pack's lease, and its extension"): setup =>
     import setup.*
@@ -145,8 +145,8 @@ class PackActorSuite extends munit.FunSuite:
     val actor = begin(assignment, lease = Some(until))
     givePackage()
     val pack = runtime.pack()
-    assert(pack.request.lease.exists(left => left > Duration.Zero && left <= 1.hour), pack.request.lease)
-    pack.say(ready)
+    assert(pack.request.lease.exists(lease => lease > Duration.Zero && lease <= 1.hour), pack.request.lease)
+    pack.send(ready)
     controller.receiveMessage()
     actor ! PackActor.RenewLease(until + 1.hour)
     val (order, body) = runtime.order()
@@ -157,12 +157,12 @@ class PackActorSuite extends munit.FunSuite:
     import setup.*
     val (actor, pack) = running()
     val pieces = Vector.tabulate(3)(i => PackEvent.Output(2, i.toString * 9000))
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     pieces.foreach: piece =>
-      pack.say(piece)
+      pack.send(piece)
       // so that they arrive one by one
-      pack.say(PackEvent.Phase(2, "p", Timestamp.ofMicros(1)))
+      pack.send(PackEvent.Phase(2, "p", Timestamp.ofMicros(1)))
     def outputs(report: PackReport) = report.events.collect { case piece: PackEvent.Output => piece }
     var seen = outputs(controller.receiveMessage())
     while seen.isEmpty do seen = outputs(controller.receiveMessage())
@@ -173,7 +173,7 @@ class PackActorSuite extends munit.FunSuite:
       actor ! PackActor.OutputStored(assignment.flareId)
       seen ++= outputs(controller.receiveMessage())
     assertEquals(seen, pieces)
-    pack.say(PackEvent.WorkerSucceeded(2, "", Timestamp.ofMicros(4)), setup.ended(reusable = true))
+    pack.send(PackEvent.WorkerSucceeded(2, "", Timestamp.ofMicros(4)), setup.ended(reusable = true))
     pack.end()
     untilEnded()
     other.foreach(Await.result(_, 60.seconds).close())
@@ -186,7 +186,7 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("the start carries the endpoints of all packs, and null for a missing one"): setup =>
     import setup.*
     val (actor, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), None))
     assertEquals(runtime.order(), ("start", Json.obj("endpoints" -> Json.arr("a:1".asJson, Json.Null))))
@@ -196,11 +196,11 @@ class PackActorSuite extends munit.FunSuite:
     val (pack, _) = warm()
     launch(Some(pack))
     val running = runtime.pack()
-    running.say(ready, setup.ended(reusable = true))
+    running.send(ready, setup.ended(reusable = true))
     running.end()
     val (reports, _) = untilEnded()
     assertEquals(reports.head.start, Some(PackStart.Warm))
-    assertEquals(invoker.receiveMessage().left, Some(pack))
+    assertEquals(invoker.receiveMessage().pack, Some(pack))
     assertEquals((driver.started.size, driver.resized.size, runtime.startedPrograms), (0, 0, 0))
     expectHeld()
 
@@ -209,19 +209,19 @@ class PackActorSuite extends munit.FunSuite:
     val (pack, _) = warm(workers = 8)
     launch(Some(pack))
     val running = runtime.pack()
-    running.say(setup.ended(reusable = true))
+    running.send(setup.ended(reusable = true))
     running.end()
     untilEnded()
     assertEquals(driver.resized.toArray.toVector, Vector[AnyRef](3.asInstanceOf[AnyRef]))
-    assertEquals(invoker.receiveMessage().left.map(_.shape.workers), Some(3))
+    assertEquals(invoker.receiveMessage().pack.map(_.shape.workers), Some(3))
 
   setup.test("a pack that is not reusable ends only after its container was removed"): setup =>
     import setup.*
-    val gone = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
-    driver.beforeStop = gone.future
+    val outcome = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
+    driver.beforeStop = outcome.future
     val (_, pack) = running()
     val failure = Failure(FailureKind.Panic, "boom", worker = Some(4))
-    pack.say(
+    pack.send(
       ready,
       PackEvent.WorkerFailed(4, failure, Timestamp.ofMicros(5)),
       setup.ended(reusable = false, Some(failure))
@@ -230,7 +230,7 @@ class PackActorSuite extends munit.FunSuite:
     val named = failure.at(InvokerId("i7"), PackId(1))
     assertEquals(first.events, Vector(ready, PackEvent.WorkerFailed(4, named, Timestamp.ofMicros(5))))
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(100).millis)
-    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    outcome.success(burst.invoker.driver.StopOutcome.Stopped)
     assertEquals(endedBadly(), named)
     expectRelease()
 
@@ -240,24 +240,24 @@ class PackActorSuite extends munit.FunSuite:
       PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)),
       PackEvent.WorkerSucceeded(2, "true", Timestamp.ofMicros(4))
     )
-    val (_, kept) = running()
-    kept.say((ready +: last :+ setup.ended(reusable = true))*)
+    val (_, completed) = running()
+    completed.send((ready +: last :+ setup.ended(reusable = true))*)
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)
-    kept.end()
+    completed.end()
     val report = controller.receiveMessage()
     assertEquals((report.start, report.events.init), (Some(PackStart.Cold), ready +: last))
     assert(report.events.last.isInstanceOf[PackEvent.PackEnded], report.events)
-    invoker.receiveMessage().left.getOrElse(fail("the pack was not kept")): Unit
+    invoker.receiveMessage().pack.getOrElse(fail("the pack was not kept")): Unit
 
-    val gone = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
-    driver.beforeStop = gone.future
+    val outcome = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
+    driver.beforeStop = outcome.future
     val (_, lost) = running()
-    lost.say((ready +: last :+ setup.ended(reusable = true))*)
+    lost.send((ready +: last :+ setup.ended(reusable = true))*)
     // Confining the container is the last thing that the actor does with these events.
     controller.awaitAssert(assertEquals(driver.confined.size, 2))
     lost.break()
     assertEquals(controller.receiveMessage().events, ready +: last)
-    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    outcome.success(burst.invoker.driver.StopOutcome.Stopped)
     assert(!untilEnded()._2.reusable)
 
   setup.test("a shared container is reported as up before a call's end, as others may wait to join"): setup =>
@@ -265,7 +265,7 @@ class PackActorSuite extends munit.FunSuite:
     begin(assignment.copy(shared = Some(SharedContainer(FlareId.random(), 3))))
     givePackage()
     val pack = runtime.pack()
-    pack.say(ready, setup.ended(reusable = true))
+    pack.send(ready, setup.ended(reusable = true))
     assertEquals(controller.receiveMessage().events, Vector(ready))
     pack.end()
     assert(untilEnded()._2.reusable)

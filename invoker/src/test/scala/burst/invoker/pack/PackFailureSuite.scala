@@ -15,7 +15,7 @@ class PackFailureSuite extends munit.FunSuite:
   override def afterAll(): Unit = kit.shutdownTestKit()
 
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
-  private val hasty =
+  private val shortTimings =
     PackTimings(
       init = 1.second,
       abort = 100.millis,
@@ -23,15 +23,19 @@ class PackFailureSuite extends munit.FunSuite:
       settle = 50.millis,
       slotReturn = None
     )
-  private val hastySetup = FunFixture[PackSetup](_ => PackSetup(kit, timings = hasty), _.runtime.close())
+  private val shortSetup =
+    FunFixture[PackSetup](_ => PackSetup(kit, timings = shortTimings), _.runtime.close())
 
   /** A setup in which a running pack has little time left. */
-  private def impatient(left: FiniteDuration) =
-    FunFixture[PackSetup](_ => PackSetup(kit, left, hasty.copy(init = 10.seconds)), _.runtime.close())
+  private def withTimeLeft(timeLeft: FiniteDuration) =
+    FunFixture[PackSetup](
+      _ => PackSetup(kit, timeLeft, shortTimings.copy(init = 10.seconds)),
+      _.runtime.close()
+    )
 
   /** For tests in which the awaited event occurs, however late. */
   private val settling = FunFixture[PackSetup](
-    _ => PackSetup(kit, timings = hasty.copy(init = 10.seconds, settle = 10.seconds)),
+    _ => PackSetup(kit, timings = shortTimings.copy(init = 10.seconds, settle = 10.seconds)),
     _.runtime.close()
   )
   private val cancelled = Failure(FailureKind.Cancelled, "as the user wished")
@@ -74,16 +78,16 @@ class PackFailureSuite extends munit.FunSuite:
     import setup.*
     val line = """{"event":"log","worker":null,"stream":"stderr","text":"no FILE given","at":1}"""
     // Other events from its runtime are not believed.
-    val lies =
+    val forged =
       """{"event":"worker-started","worker":0,"at":1},{"event":"pack-ended","reusable":true,"error":null,"at":1}"""
-    val log = s"[$line,$lies]"
+    val log = s"[$line,$forged]"
     val answer = HttpResponse(StatusCodes.BadGateway, entity = s"""{"error":"exit code 3","log":$log}""")
     runtime.initAnswer = Future.successful(answer)
     launch()
     givePackage()
     val (reports, end) = untilEnded()
-    val said = PackEvent.Log(None, LogStream.Stderr, "no FILE given", Timestamp.ofMicros(1))
-    assertEquals(reports.flatMap(_.events).filterNot(_ == end), Vector(said))
+    val expected = PackEvent.Log(None, LogStream.Stderr, "no FILE given", Timestamp.ofMicros(1))
+    assertEquals(reports.flatMap(_.events).filterNot(_ == end), Vector(expected))
     assert(end.error.exists(_.message.contains("exit code 3")), end)
     expectRelease()
     begin(assignment.copy(definition = definition.copy(logs = 0)))
@@ -91,7 +95,7 @@ class PackFailureSuite extends munit.FunSuite:
     val silent = untilEnded()(0).flatMap(_.events)
     assert(!silent.exists(_.isInstanceOf[PackEvent.Log]), silent)
 
-  hastySetup.test("the program never reports"): setup =>
+  shortSetup.test("the program never reports"): setup =>
     import setup.*
     runtime.initAnswer = Promise[HttpResponse]().future
     launch()
@@ -100,7 +104,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
-  hastySetup.test("the runtime of a warm pack never answers"): setup =>
+  shortSetup.test("the runtime of a warm pack never answers"): setup =>
     import setup.*
     runtime.silent = true
     val (pack, _) = warm()
@@ -111,7 +115,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
-  hastySetup.test("a container that replaces a dead warm pack has its own time to come up"): setup =>
+  shortSetup.test("a container that replaces a dead warm pack has its own time to come up"): setup =>
     import setup.*
     val created = Promise[Option[Failure]]()
     driver.beforeStart = created.future
@@ -125,8 +129,8 @@ class PackFailureSuite extends munit.FunSuite:
     controller.expectNoMessage(services.timings.init * 3)
     created.success(None)
     // The pack was not given up: its program is requested.
-    val asked = runtime.pack().request.flareId
-    assertEquals(asked, assignment.flareId)
+    val requested = runtime.pack().request.flareId
+    assertEquals(requested, assignment.flareId)
 
   setup.test("the container dies before the program reports, for lack of memory"): setup =>
     import setup.*
@@ -139,9 +143,9 @@ class PackFailureSuite extends munit.FunSuite:
     expectRelease()
 
   for exits <- List(true, false) do
-    val heard =
+    val suffix =
       if exits then "and its container's end is heard of" else "and nothing is heard of its container"
-    setup.test(s"the runtime dies before the program is up, $heard: not the program's fault"): setup =>
+    setup.test(s"the runtime dies before the program is up, $suffix: not the program's fault"): setup =>
       import setup.*
       val dying = DyingRuntime()
       driver.address = dying.address
@@ -158,8 +162,8 @@ class PackFailureSuite extends munit.FunSuite:
     driver.address = at
     val (pack, container) = warm(workers = 1)
     driver.address = runtime.address
-    val told = Environment(Map("activation_id" -> "a1"))
-    val alone = assignment.copy(packSizes = Vector(2, 1), autostart = true, invocation = told)
+    val invocation = Environment(Map("activation_id" -> "a1"))
+    val alone = assignment.copy(packSizes = Vector(2, 1), autostart = true, invocation = invocation)
     begin(alone, Supply.Warm(pack))
     container
 
@@ -180,11 +184,11 @@ class PackFailureSuite extends munit.FunSuite:
     expectRelease()
     givePackage()
     val pack = runtime.pack()
-    pack.say(ready, setup.ended(reusable = true))
+    pack.send(ready, setup.ended(reusable = true))
     pack.end()
     assertEquals(untilEnded()._1.flatMap(_.begins), Vector(true, false, true))
 
-  hastySetup.test("a call ends with its container if nothing more is heard of it"): setup =>
+  shortSetup.test("a call ends with its container if nothing more is heard of it"): setup =>
     import setup.*
     runtime.silent = true
     val container = call(setup, runtime.address)
@@ -196,7 +200,7 @@ class PackFailureSuite extends munit.FunSuite:
     import setup.*
     val (_, pack) = running()
     val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(Operation.Create))
-    pack.say(
+    pack.send(
       PackEvent.WorkerFailed(2, error, Timestamp.ofMicros(1)),
       PackEvent.PackEnded(false, Some(error), Timestamp.ofMicros(1))
     )
@@ -213,7 +217,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
-  for (name, breakIt) <- List[(String, FakePack => Unit)](
+  for (name, break) <- List[(String, FakePack => Unit)](
       "ends too early" -> (_.end()),
       "breaks" -> (_.break()),
       "brings what is no event" -> (_.raw("{\"event\":\"party\"}\n")),
@@ -223,9 +227,9 @@ class PackFailureSuite extends munit.FunSuite:
     setup.test(s"the pack is lost if the stream of events $name"): setup =>
       import setup.*
       val (_, pack) = running()
-      pack.say(ready)
+      pack.send(ready)
       controller.receiveMessage()
-      breakIt(pack)
+      break(pack)
       assertEquals(endedBadly().kind, FailureKind.PackLost)
       assertEquals(driver.stops.size, 1)
       expectRelease()
@@ -233,11 +237,11 @@ class PackFailureSuite extends munit.FunSuite:
   settling.test("the container dies while workers run: earlier events are passed on"): setup =>
     import setup.*
     val (_, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     driver.lastContainer.ended.success(ContainerExit(Some(139), oomKilled = false))
     val last = PackEvent.WorkerStarted(2, Timestamp.ofMicros(5))
-    pack.say(last)
+    pack.send(last)
     pack.end()
     val (reports, end) = untilEnded()
     assertEquals(reports.head.events, Vector(last))
@@ -248,7 +252,7 @@ class PackFailureSuite extends munit.FunSuite:
   settling.test("the container is killed for lack of memory while workers run"): setup =>
     import setup.*
     val (_, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     pack.break()
     driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
@@ -256,18 +260,22 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(failure.kind, FailureKind.OutOfMemory)
     assert(failure.message.contains("384 MiB"), failure.message)
 
-  FunFixture[PackSetup](_ => PackSetup(kit, timings = hasty.copy(settle = 1.second)), _.runtime.close())
-    .test("a busy machine takes longer to report how a container ended"): setup =>
-      import setup.*
-      val (_, pack) = running()
-      pack.say(ready)
-      controller.receiveMessage()
-      pack.break()
-      kit.scheduler.scheduleOnce(
-        1500.millis,
-        () => driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
-      )(using kit.system.executionContext)
-      assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
+  private val busy = FunFixture[PackSetup](
+    _ => PackSetup(kit, timings = shortTimings.copy(settle = 1.second)),
+    _.runtime.close()
+  )
+
+  busy.test("a busy machine takes longer to report how a container ended"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.send(ready)
+    controller.receiveMessage()
+    pack.break()
+    kit.scheduler.scheduleOnce(
+      1500.millis,
+      () => driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
+    )(using kit.system.executionContext)
+    assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
 
   setup.test("a warm pack whose runtime is dead is replaced by a cold one"): setup =>
     import setup.*
@@ -278,7 +286,7 @@ class PackFailureSuite extends munit.FunSuite:
     runtime.refusePacks = None
     givePackage()
     val cold = runtime.pack()
-    cold.say(ready, setup.ended(reusable = true))
+    cold.send(ready, setup.ended(reusable = true))
     cold.end()
     assertEquals(untilEnded()._1.head.start, Some(PackStart.Cold))
     assertEquals(driver.stops, Vector(pack.container.id))
@@ -330,15 +338,15 @@ class PackFailureSuite extends munit.FunSuite:
     setup =>
       import setup.*
       val (actor, pack) = running()
-      pack.say(ready)
+      pack.send(ready)
       controller.receiveMessage()
       actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
       assertEquals(runtime.order(), ("abort", io.circe.Encoder[Failure].apply(cancelled)))
-      pack.say(setup.ended(reusable = true, Some(cancelled)))
+      pack.send(setup.ended(reusable = true, Some(cancelled)))
       assertEquals(endedBadly().kind, FailureKind.Cancelled)
       assertEquals(driver.stops.size, 1)
 
-  impatient(1.hour).test("a runtime that does not obey an abort loses its container"): setup =>
+  withTimeLeft(1.hour).test("a runtime that does not obey an abort loses its container"): setup =>
     import setup.*
     val (actor, _) = running()
     actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
@@ -348,18 +356,18 @@ class PackFailureSuite extends munit.FunSuite:
   setup.test("an invoker that stops ends its packs without delay"): setup =>
     import setup.*
     val (actor, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     actor ! PackActor.Abort(assignment.flareId, Failure(FailureKind.InvokerLost, "stopping"), atOnce = true)
     assertEquals(endedBadly().kind, FailureKind.InvokerLost)
     assertEquals(driver.stops.size, 1)
 
-  impatient(
+  withTimeLeft(
     20.seconds
   ).test("when the deadline has passed without an abort, the pack aborts by itself"): setup =>
     import setup.*
     val (_, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     assertEquals(runtime.order()._1, "abort")
     assertEquals(endedBadly().kind, FailureKind.Timeout)
@@ -368,13 +376,13 @@ class PackFailureSuite extends munit.FunSuite:
     "a container that does not stop is reported like any other end, and its package held until it has"
   ): setup =>
     import setup.*
-    val gone = Promise[Unit]()
-    driver.beforeStop = Future.successful(StopOutcome.StillThere("the daemon hangs", gone.future))
+    val stopped = Promise[Unit]()
+    driver.beforeStop = Future.successful(StopOutcome.NotStopped("the daemon hangs", stopped.future))
     val (_, pack) = running()
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     pack.break()
     assertEquals(endedBadly().kind, FailureKind.PackLost)
     expectHeld()
-    gone.success(())
+    stopped.success(())
     expectRelease()

@@ -20,7 +20,7 @@ class PackGroupSuite extends munit.FunSuite:
       case _ => endOf(probe)
 
   /** Runs a flare's part from its start to its successful end. */
-  private def runsWell(setup: PackSetup, actor: ActorRef[PackActor.Command]): FakePack =
+  private def runFlare(setup: PackSetup, actor: ActorRef[PackActor.Command]): FakePack =
     import setup.*
     val (run, probe) = flare()
     actor ! run
@@ -29,12 +29,12 @@ class PackGroupSuite extends munit.FunSuite:
       (pack.request.flareId, pack.request.group),
       (run.assignment.flareId, Some(assignment.flareId))
     )
-    pack.say(ready)
+    pack.send(ready)
     val first = probe.receiveMessage()
     assertEquals((first.flareId, first.start), (run.assignment.flareId, Some(PackStart.Warm)))
     actor ! PackActor.Start(run.assignment.flareId, Vector(Some("a:1"), None))
     assertEquals(runtime.order()._1, "start")
-    pack.say(setup.ended(reusable = true))
+    pack.send(setup.ended(reusable = true))
     pack.end()
     assertEquals(endOf(probe).reusable, true)
     pack
@@ -42,11 +42,11 @@ class PackGroupSuite extends munit.FunSuite:
   setup.test("flares run one after another in one program, which ends with the group"): setup =>
     import setup.*
     val actor = resting()
-    runsWell(setup, actor)
+    runFlare(setup, actor)
     // messages for a flare that has ended, or for the group's own start, have no effect
     actor ! PackActor.Start(assignment.flareId, Vector(None, None))
     actor ! PackActor.Abort(FlareId.random(), Failure(FailureKind.Cancelled, "late"), atOnce = false)
-    runsWell(setup, actor)
+    runFlare(setup, actor)
     runtime.started()
     assertEquals((runtime.startedPrograms, driver.started.size), (0, 1))
     invoker.expectNoMessage(20.millis)
@@ -54,7 +54,7 @@ class PackGroupSuite extends munit.FunSuite:
     val closed = Failure(FailureKind.Cancelled, "the group was closed")
     actor ! PackActor.Abort(assignment.flareId, closed, atOnce = false)
     assertEquals(endOf(controller).error.map(_.message), Some("the group was closed"))
-    assertEquals(invoker.receiveMessage().left, None)
+    assertEquals(invoker.receiveMessage().pack, None)
     expectRelease()
 
   setup.test("a pack that fails during a flare also ends for the group, with the same reason"): setup =>
@@ -63,9 +63,9 @@ class PackGroupSuite extends munit.FunSuite:
     val (run, probe) = flare()
     actor ! run
     val pack = runtime.pack()
-    pack.say(ready)
+    pack.send(ready)
     val panic = Failure(FailureKind.Panic, "oh", worker = Some(3))
-    pack.say(
+    pack.send(
       PackEvent.WorkerFailed(3, panic, Timestamp.ofMicros(4)),
       setup.ended(reusable = false, Some(panic))
     )
@@ -73,7 +73,7 @@ class PackGroupSuite extends munit.FunSuite:
     assertEquals(endOf(probe).error.map(_.kind), Some(FailureKind.Panic))
     assertEquals(endOf(controller).error.map(_.kind), Some(FailureKind.Panic))
     val finished = invoker.receiveMessage()
-    assertEquals((finished.left, finished.answered), (None, Some(run.assignment.flareId)))
+    assertEquals((finished.pack, finished.answered), (None, Some(run.assignment.flareId)))
     expectRelease()
 
   setup.test("a container that dies while idle ends the group's pack immediately"): setup =>
@@ -89,11 +89,11 @@ class PackGroupSuite extends munit.FunSuite:
     val (run, probe) = flare()
     actor ! run
     val pack = runtime.pack()
-    pack.say(ready)
+    pack.send(ready)
     probe.receiveMessage()
     actor ! PackActor.Abort(assignment.flareId, Failure(FailureKind.Cancelled, "closed"), atOnce = false)
     assertEquals(runtime.order()._1, "abort")
-    pack.say(setup.ended(reusable = true))
+    pack.send(setup.ended(reusable = true))
     pack.end()
     assertEquals(endOf(probe).reusable, false)
     endOf(controller)
@@ -110,7 +110,7 @@ class PackGroupSuite extends munit.FunSuite:
     givePackage()
     val pack = runtime.pack()
     assertEquals(pack.request.flareId, early.assignment.flareId)
-    pack.say(ready, setup.ended(reusable = false))
+    pack.send(ready, setup.ended(reusable = false))
     val (late, lateProbe) = flare()
     actor ! late
     pack.end()

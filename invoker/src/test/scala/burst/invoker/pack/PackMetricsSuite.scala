@@ -13,48 +13,48 @@ class PackMetricsSuite extends munit.FunSuite:
 
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
 
-  private def shows(setup: PackSetup)(expected: String*)(using munit.Location): Unit =
+  private def expectMetrics(setup: PackSetup)(expected: String*)(using munit.Location): Unit =
     val shown = String(setup.metrics.text(), "UTF-8")
     expected.foreach(line => assert(shown.linesIterator.contains(line), s"$line is not in\n$shown"))
 
   setup.test("a pack starts, runs and stays warm, and the next one starts warm"): setup =>
     import setup.*
     val (_, pack) = running()
-    shows(setup)(
+    expectMetrics(setup)(
       """burst_invoker_packs{state="starting"} 1.0""",
       """burst_invoker_packs{state="running"} 0.0""",
       "burst_invoker_busy_slots 3.0"
     )
-    pack.say(ready)
+    pack.send(ready)
     controller.receiveMessage()
     // The metrics are updated after the report to the controller.
-    controller.awaitAssert(shows(setup)(
+    controller.awaitAssert(expectMetrics(setup)(
       """burst_invoker_packs{state="starting"} 0.0""",
       """burst_invoker_packs{state="running"} 1.0""",
       """burst_invoker_starts_total{outcome="ready",start="cold"} 1.0""",
       """burst_invoker_start_seconds_count{start="cold"} 1"""
     ))
     val panic = Failure(FailureKind.Panic, "index out of bounds")
-    pack.say(
+    pack.send(
       PackEvent.WorkerFailed(2, panic, Timestamp.ofMicros(3)),
       setup.ended(reusable = true, Some(panic))
     )
     pack.end()
     untilEnded()
-    val kept = invoker.receiveMessage().left.getOrElse(fail("the pack was not kept"))
-    shows(setup)(
+    val returned = invoker.receiveMessage().pack.getOrElse(fail("the pack was not kept"))
+    expectMetrics(setup)(
       """burst_invoker_packs{state="running"} 0.0""",
       "burst_invoker_busy_slots 0.0",
       """burst_invoker_worker_failures_total{kind="panic"} 1.0""",
       """burst_invoker_pack_failures_total{kind="panic"} 1.0"""
     )
-    launch(Supply.Warm(kept))
+    launch(Supply.Warm(returned))
     val again = runtime.pack()
-    again.say(ready, setup.ended(reusable = true))
+    again.send(ready, setup.ended(reusable = true))
     again.end()
     untilEnded()
     invoker.receiveMessage()
-    shows(setup)(
+    expectMetrics(setup)(
       """burst_invoker_starts_total{outcome="ready",start="warm"} 1.0""",
       """burst_invoker_starts_total{outcome="ready",start="cold"} 1.0""",
       "burst_invoker_busy_slots 0.0"
@@ -63,11 +63,14 @@ class PackMetricsSuite extends munit.FunSuite:
   setup.test("messages between a flare's packs are counted by backend"): setup =>
     import setup.*
     val (_, pack) = running()
-    pack.say(ready, PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(4), Some(Traffic(3, 5000))))
+    pack.send(
+      ready,
+      PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(4), Some(Traffic(3, 5000)))
+    )
     pack.end()
     untilEnded()
     val kind = assignment.backend.kind
-    shows(setup)(
+    expectMetrics(setup)(
       s"""burst_invoker_messages_total{backend="$kind"} 3.0""",
       s"""burst_invoker_message_bytes_total{backend="$kind"} 5000.0"""
     )
@@ -80,14 +83,14 @@ class PackMetricsSuite extends munit.FunSuite:
     endedBadly()
     expectRelease()
     driver.beforeStart = Future.successful(None)
-    val (unwanted, _) = running()
-    unwanted ! PackActor.Abort(
+    val (aborted, _) = running()
+    aborted ! PackActor.Abort(
       assignment.flareId,
       Failure(FailureKind.Cancelled, "as the user wished"),
       atOnce = true
     )
     endedBadly()
-    shows(setup)(
+    expectMetrics(setup)(
       """burst_invoker_starts_total{outcome="failed",start="cold"} 1.0""",
       """burst_invoker_starts_total{outcome="aborted",start="cold"} 1.0""",
       """burst_invoker_starts_total{outcome="ready",start="cold"} 0.0""",
@@ -104,12 +107,12 @@ class PackMetricsSuite extends munit.FunSuite:
       val (run, probe) = flare()
       actor ! run
       val pack = runtime.pack()
-      pack.say(ready)
+      pack.send(ready)
       probe.receiveMessage()
-      pack.say(setup.ended(reusable = true))
+      pack.send(setup.ended(reusable = true))
       pack.end()
       probe.receiveMessage()
-    shows(setup)(
+    expectMetrics(setup)(
       """burst_invoker_packs{state="running"} 1.0""",
       """burst_invoker_starts_total{outcome="ready",start="cold"} 1.0""",
       """burst_invoker_starts_total{outcome="ready",start="warm"} 0.0"""
@@ -120,4 +123,4 @@ class PackMetricsSuite extends munit.FunSuite:
       atOnce = false
     )
     invoker.receiveMessage()
-    shows(setup)("""burst_invoker_packs{state="running"} 0.0""", "burst_invoker_busy_slots 0.0")
+    expectMetrics(setup)("""burst_invoker_packs{state="running"} 0.0""", "burst_invoker_busy_slots 0.0")

@@ -17,7 +17,7 @@ import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 /** One pack on a fake runtime, a fake driver and a package cache that the test plays. */
 final class PackSetup(
     kit: ActorTestKit,
-    left: FiniteDuration = 1.hour,
+    timeLeft: FiniteDuration = 1.hour,
     timings: PackTimings =
       PackTimings(
         init = 10.seconds,
@@ -71,7 +71,7 @@ final class PackSetup(
     Inputs.Shared(JsonText("7")),
     BackendConfig("direct", None, None),
     Secret.random(),
-    timeLeft = left,
+    timeLeft = timeLeft,
     memory = 128,
     autostart = false
   )
@@ -124,7 +124,7 @@ final class PackSetup(
   def endedBadly(): Failure =
     val (_, ended) = untilEnded()
     assert(!ended.reusable)
-    assertEquals(invoker.receiveMessage().left, None)
+    assertEquals(invoker.receiveMessage().pack, None)
     controller.expectNoMessage(20.millis)
     val failure = ended.error.getOrElse(fail("an end without a reason"))
     assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(PackId(1))))

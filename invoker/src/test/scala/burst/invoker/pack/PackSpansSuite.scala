@@ -48,7 +48,7 @@ class PackSpansSuite extends munit.FunSuite:
     setup.now = 200
     spans.ready(PackStart.Warm)
     setup.now = 1000
-    spans.told(Vector(
+    spans.record(Vector(
       PackEvent.Ready(None, Timestamp.ofMicros(190)),
       PackEvent.WorkerStarted(3, Timestamp.ofMicros(210)),
       PackEvent.Phase(3, "read", Timestamp.ofMicros(300)),
@@ -98,7 +98,7 @@ class PackSpansSuite extends munit.FunSuite:
     setup.now = 200
     spans.ready(PackStart.Cold)
     setup.now = 300
-    spans.told(Vector(
+    spans.record(Vector(
       PackEvent.WorkerStarted(3, Timestamp.ofMicros(5)),
       PackEvent.WorkerSucceeded(3, "", Timestamp.ofMicros(9000))
     ))
@@ -116,7 +116,7 @@ class PackSpansSuite extends munit.FunSuite:
   test("workers that do not report their end get that of their pack, with its reason"):
     val setup = Setup(origin)
     setup.spans.ready(PackStart.Cold)
-    setup.spans.told(Vector(PackEvent.WorkerStarted(3, Timestamp.ofMicros(100))))
+    setup.spans.record(Vector(PackEvent.WorkerStarted(3, Timestamp.ofMicros(100))))
     setup.now = 700
     setup.spans.ended(Some(Failure(FailureKind.OutOfMemory, "killed")))
     val worker = setup.of("worker")
@@ -125,7 +125,7 @@ class PackSpansSuite extends munit.FunSuite:
   test("phases beyond the limit are left out, and their number is recorded"):
     val setup = Setup(origin, phases = 10)
     setup.spans.ready(PackStart.Cold)
-    setup.spans.told(PackEvent.WorkerStarted(
+    setup.spans.record(PackEvent.WorkerStarted(
       3,
       Timestamp.ofMicros(100)
     ) +: Vector.fill(50)(PackEvent.Phase(3, "x", Timestamp.ofMicros(100))))

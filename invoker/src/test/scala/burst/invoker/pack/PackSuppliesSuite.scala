@@ -14,9 +14,9 @@ class PackSuppliesSuite extends munit.FunSuite:
     _ => PackSetup(kit, timings = timings),
     _.runtime.close()
   )
-  private val patient = PackTimings(10.seconds, 10.seconds, 100.millis, 100.millis, slotReturn = None)
-  private val setup = setupWith(patient)
-  private val returning = setupWith(patient.copy(slotReturn = Some(1.milli)))
+  private val longTimings = PackTimings(10.seconds, 10.seconds, 100.millis, 100.millis, slotReturn = None)
+  private val setup = setupWith(longTimings)
+  private val returning = setupWith(longTimings.copy(slotReturn = Some(1.milli)))
 
   setup.test("a pre-warmed container is adopted, gets its program, and is reported as such"): setup =>
     import setup.*
@@ -24,13 +24,13 @@ class PackSuppliesSuite extends munit.FunSuite:
     launch(Supply.Prewarmed(container))
     givePackage()
     val pack = runtime.pack()
-    pack.say(ready)
+    pack.send(ready)
     assertEquals(controller.receiveMessage().start, Some(PackStart.Prewarmed))
     assertEquals((driver.started.size, driver.adopted.peek.workers), (0, 3))
-    pack.say(setup.ended(reusable = true))
+    pack.send(setup.ended(reusable = true))
     pack.end()
     val _ = untilEnded()
-    assertEquals(invoker.receiveMessage().left.map(_.container.id), Some(container.id))
+    assertEquals(invoker.receiveMessage().pack.map(_.container.id), Some(container.id))
     assertEquals(driver.confined.peek, container.id)
 
   setup.test("a container that cannot be adopted is removed, and a new one takes its place"): setup =>
@@ -39,7 +39,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     launch(Supply.Prewarmed(driver.container()))
     givePackage()
     val pack = runtime.pack()
-    pack.say(ready)
+    pack.send(ready)
     assertEquals(controller.receiveMessage().start, Some(PackStart.Cold))
     assertEquals((driver.stops, driver.started.size), (Vector("c1"), 1))
 
@@ -68,18 +68,18 @@ class PackSuppliesSuite extends munit.FunSuite:
   returning.test("slots of ended workers come back after their CPUs, and the rest with the pack"): setup =>
     import setup.*
     val (_, pack) = running()
-    pack.say(ready, PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)), done(2))
+    pack.send(ready, PackEvent.WorkerStarted(2, Timestamp.ofMicros(3)), done(2))
     assertEquals(slotsReported(setup), 2)
     assertEquals(driver.throttled.poll(), 2)
-    pack.say(done(3))
+    pack.send(done(3))
     assertEquals(slotsReported(setup), 1)
     assertEquals(driver.throttled.poll(), 1)
-    pack.say(done(4), setup.ended(reusable = true))
+    pack.send(done(4), setup.ended(reusable = true))
     pack.end()
     val (_, end) = untilEnded()
     assert(end.reusable)
     assert(
-      invoker.receiveMessage().left.exists(_.throttled),
+      invoker.receiveMessage().pack.exists(_.throttled),
       "its limits must be restored before it is used"
     )
 
@@ -87,7 +87,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     import setup.*
     driver.resizable = false
     val (_, pack) = running()
-    pack.say(ready, done(2))
+    pack.send(ready, done(2))
     assertEquals(controller.receiveMessage().events.size, 2)
     controller.awaitAssert(assertEquals(driver.throttled.size, 1))
     controller.expectNoMessage(50.millis)

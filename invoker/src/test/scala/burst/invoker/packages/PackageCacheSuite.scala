@@ -24,38 +24,38 @@ class PackageCacheSuite extends munit.FunSuite:
   private class Setup(
       maxBytes: Long = 1_000_000,
       form: PackageForm = PackageForm.Directory,
-      patience: FiniteDuration = 20.seconds,
+      answerTimeout: FiniteDuration = 20.seconds,
       attempts: Int = 2
   ):
     val directory: Path = Files.createTempDirectory("cache").resolve("packages")
     val metrics: MetricsRegistry = MetricsRegistry()
     val controller: TestProbe[PackageRequest] = kit.createTestProbe()
-    val asker: TestProbe[Either[Failure, Path]] = kit.createTestProbe()
+    val requester: TestProbe[Either[Failure, Path]] = kit.createTestProbe()
     private val settings =
       PackageCacheSettings(
         directory,
         maxBytes,
         100_000,
         UnpackLimits(1_000_000, 10),
-        patience,
+        answerTimeout,
         attempts
       )
     val cache: ActorRef[PackageCache.Command] =
       kit.spawn(PackageCache(settings, form, controller.ref, PackageMetrics(metrics)))
 
-    def asked(): PackageRequest = controller.receiveMessage()
+    def nextRequest(): PackageRequest = controller.receiveMessage()
 
     /** Answers requests for one package until it is complete, `chunk` bytes at a time. */
     def serve(bytes: Array[Byte], id: PackageId, chunk: Int = 2000): Unit =
-      val question = asked()
-      val part = ByteString(bytes.slice(question.fetch.offset.toInt, question.fetch.offset.toInt + chunk))
-      question.replyTo ! PackageChunk(id, question.fetch.offset, part, bytes.length)
-      if question.fetch.offset + part.length < bytes.length then serve(bytes, id, chunk)
+      val request = nextRequest()
+      val part = ByteString(bytes.slice(request.fetch.offset.toInt, request.fetch.offset.toInt + chunk))
+      request.replyTo ! PackageChunk(id, request.fetch.offset, part, bytes.length)
+      if request.fetch.offset + part.length < bytes.length then serve(bytes, id, chunk)
 
-    def acquire(id: PackageId): Unit = cache ! PackageCache.Acquire(id, asker.ref)
-    def acquired(): Path = asker.receiveMessage().fold(failure => fail(failure.message), identity)
+    def acquire(id: PackageId): Unit = cache ! PackageCache.Acquire(id, requester.ref)
+    def acquired(): Path = requester.receiveMessage().fold(failure => fail(failure.message), identity)
     def refused(): String =
-      val failure = asker.receiveMessage().swap.toOption.getOrElse(fail("the package was not refused"))
+      val failure = requester.receiveMessage().swap.toOption.getOrElse(fail("the package was not refused"))
       assertEquals(failure.kind, FailureKind.StartFailed)
       failure.message
     def names: Set[String] = Files.list(directory).toScala(Vector).map(_.getFileName.toString).toSet
@@ -69,8 +69,8 @@ class PackageCacheSuite extends munit.FunSuite:
     setup.acquire(zipId)
     setup.acquired()
     setup.acquire(PackageId.of(Array[Byte](1)))
-    val question = setup.asked()
-    question.replyTo ! PackageMissing(question.fetch.packageId)
+    val request = setup.nextRequest()
+    request.replyTo ! PackageMissing(request.fetch.packageId)
     setup.refused()
     val shown = String(setup.metrics.text(), "UTF-8")
     for line <- Seq(
@@ -112,8 +112,8 @@ class PackageCacheSuite extends munit.FunSuite:
     val path = setup.acquired()
     val writable = Set(OWNER_WRITE, GROUP_WRITE, OTHERS_WRITE)
     def permissions(path: Path) = Files.getPosixFilePermissions(path).asScala.toSet
-    for kept <- List(path, path.resolve("exec")) do
-      assertEquals(permissions(kept) & writable, Set.empty, kept.toString)
+    for entry <- List(path, path.resolve("exec")) do
+      assertEquals(permissions(entry) & writable, Set.empty, entry.toString)
     // Moving a directory requires writing to it, which tests that run as root would not notice.
     val moved = Files.list(setup.directory).toScala(Vector)
     assert(moved.nonEmpty && moved.forall(permissions(_).contains(OWNER_WRITE)), moved.toString)
@@ -150,43 +150,43 @@ class PackageCacheSuite extends munit.FunSuite:
     val setup = Setup()
     // The cache is up, and has made its directory.
     setup.acquire(PackageId.of(Zips.Elf))
-    setup.asked().replyTo ! PackageMissing(PackageId.of(Zips.Elf))
+    setup.nextRequest().replyTo ! PackageMissing(PackageId.of(Zips.Elf))
     setup.refused()
     Unpacker.delete(setup.directory)
     val _ = Files.write(setup.directory, Array.empty[Byte])
     setup.acquire(zipId)
-    def operation = setup.asker.receiveMessage().swap.toOption.flatMap(_.operation)
+    def operation = setup.requester.receiveMessage().swap.toOption.flatMap(_.operation)
     assertEquals(operation, Some(Operation.Fetch))
     val other = Setup()
     other.acquire(zipId)
-    other.asked().replyTo ! PackageMissing(zipId)
-    assertEquals(other.asker.receiveMessage().swap.toOption.flatMap(_.operation), None)
+    other.nextRequest().replyTo ! PackageMissing(zipId)
+    assertEquals(other.requester.receiveMessage().swap.toOption.flatMap(_.operation), None)
 
   test("a package that the controller does not have is refused"):
     val setup = Setup()
     setup.acquire(zipId)
-    setup.asked().replyTo ! PackageMissing(zipId)
+    setup.nextRequest().replyTo ! PackageMissing(zipId)
     assert(setup.refused().contains("does not have it"))
 
   test("a lost answer is requested again, and finally given up"):
     // on a busy machine an answer may be late: then it is requested once more than necessary
-    val lost = Setup(patience = 200.millis, attempts = 1000)
+    val lost = Setup(answerTimeout = 200.millis, attempts = 1000)
     lost.acquire(zipId)
-    val _ = lost.asked()
+    val _ = lost.nextRequest()
     lost.serve(zip, zipId)
     lost.acquired()
-    val never = Setup(patience = 200.millis)
+    val never = Setup(answerTimeout = 200.millis)
     never.acquire(PackageId.of(Zips.Elf))
-    assertEquals(Vector(never.asked().fetch.offset, never.asked().fetch.offset), Vector(0L, 0L))
+    assertEquals(Vector(never.nextRequest().fetch.offset, never.nextRequest().fetch.offset), Vector(0L, 0L))
     assert(never.refused().contains("does not answer"))
 
   test("a duplicate answer is used once"):
     val setup = Setup()
     setup.acquire(zipId)
-    val question = setup.asked()
+    val request = setup.nextRequest()
     val first = PackageChunk(zipId, 0, ByteString(zip.take(2000)), zip.length)
-    question.replyTo ! first
-    question.replyTo ! first
+    request.replyTo ! first
+    request.replyTo ! first
     setup.serve(zip, zipId)
     setup.acquired()
 
@@ -196,7 +196,7 @@ class PackageCacheSuite extends munit.FunSuite:
     test(s"a package that is $name is refused immediately"):
       val setup = Setup()
       setup.acquire(zipId)
-      setup.asked().replyTo ! PackageChunk(zipId, 0, ByteString(zip.take(part)), total)
+      setup.nextRequest().replyTo ! PackageChunk(zipId, 0, ByteString(zip.take(part)), total)
       setup.refused()
       setup.controller.expectNoMessage(50.millis)
 

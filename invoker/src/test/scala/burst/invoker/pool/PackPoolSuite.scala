@@ -17,23 +17,23 @@ class PackPoolSuite extends ScalaCheckSuite:
 
   private def python(workers: Int) = shape(workers, definition = hello.copy(kind = "python:3.11"))
 
-  private def having(token: String) = shape(4).copy(environment = Environment(Map("TOKEN" -> token)))
+  private def withToken(token: String) = shape(4).copy(environment = Environment(Map("TOKEN" -> token)))
 
   /** A pool of packs numbered by their position, each added a second after the previous one. */
   private def pool(limits: PoolLimits, shapes: PackShape*): PackPool[Int] =
     shapes.zipWithIndex.foldLeft(PackPool[Int](limits)):
-      case (pool, (shape, place)) => pool.put(place, shape, MonotonicTime.Zero + place.seconds)._1
+      case (pool, (shape, index)) => pool.put(index, shape, MonotonicTime.Zero + index.seconds)._1
 
   for
-    (name, idle, wanted, taken) <- List(
+    (name, idle, requested, taken) <- List(
       ("nothing there", Nil, shape(4), None),
       ("the exact size", List(shape(2), shape(4), shape(8)), shape(4), Some(1)),
       ("the smallest that is large enough", List(shape(2), shape(8), shape(6)), shape(5), Some(2)),
       ("else the largest", List(shape(2), shape(8), shape(6)), shape(9), Some(1)),
       ("of several alike the one used last", List(shape(4), shape(4), shape(4)), shape(4), Some(2)),
       ("not with another memory per worker", List(shape(4, memory = 512)), shape(4), None),
-      ("not with another environment", List(having("old"), shape(4)), having("new"), None),
-      ("the same environment", List(having("old"), having("new"), shape(4)), having("new"), Some(1)),
+      ("not with another environment", List(withToken("old"), shape(4)), withToken("new"), None),
+      ("the same environment", List(withToken("old"), withToken("new"), shape(4)), withToken("new"), Some(1)),
       ("of a launcher's only those of several for several", List(python(1), python(6)), python(4), Some(1)),
       ("of a launcher's none of several for one", List(python(4), python(6)), python(1), None),
       ("not of another version", List(shape(4, definition = hello.copy(version = "0.0.2"))), shape(4), None),
@@ -49,7 +49,7 @@ class PackPoolSuite extends ScalaCheckSuite:
   do
     test(s"a flare gets: $name"):
       val before = pool(limits, idle*)
-      val (pack, after) = before.take(wanted)
+      val (pack, after) = before.take(requested)
       assertEquals(pack.map(_.container), taken)
       assertEquals(after.idle.size, before.idle.size - taken.size)
 
@@ -72,13 +72,13 @@ class PackPoolSuite extends ScalaCheckSuite:
 
   test("room is made by evicting the longest idle packs, as many as necessary"):
     val warm = pool(limits, shape(1), shape(2), shape(1))
-    def gone(memoryMiB: Long, workers: Int) = warm.holding(memoryMiB, workers).map(_.map(_.container))
-    assertEquals(gone(0, -3), Some(Vector.empty))
-    assertEquals(gone(257, 0), Some(Vector(0, 1)))
-    assertEquals(gone(0, 1), Some(Vector(0)))
-    assertEquals(gone(1, 4), Some(Vector(0, 1, 2)))
-    assertEquals(gone(0, 5), Some(Vector(0, 1, 2)), "the other slots are of running packs")
-    assertEquals(gone(1025, 0), None)
+    def evicted(memoryMiB: Long, workers: Int) = warm.holding(memoryMiB, workers).map(_.map(_.container))
+    assertEquals(evicted(0, -3), Some(Vector.empty))
+    assertEquals(evicted(257, 0), Some(Vector(0, 1)))
+    assertEquals(evicted(0, 1), Some(Vector(0)))
+    assertEquals(evicted(1, 4), Some(Vector(0, 1, 2)))
+    assertEquals(evicted(0, 5), Some(Vector(0, 1, 2)), "the other slots are of running packs")
+    assertEquals(evicted(1025, 0), None)
 
   test("a pack that alone exceeds the limits is not kept"):
     val (after, evicted) = pool(limits.copy(memoryMiB = 1024)).put(9, shape(8), MonotonicTime.Zero)
@@ -129,23 +129,23 @@ class PackPoolSuite extends ScalaCheckSuite:
       val start = (PackPool[Int](tight), Set.empty[Int], MonotonicTime.Zero)
       val (last, out, _) = steps.zipWithIndex.foldLeft(start):
         case ((pool, out, now), (step, serial)) =>
-          val (next, left) = step match
+          val (next, removed) = step match
             case Step.Put(shape) =>
               val (next, evicted) = pool.put(serial, shape, now)
               (next, evicted.map(_.container))
-            case Step.Take(wanted) =>
-              val (taken, next) = pool.take(wanted)
+            case Step.Take(requested) =>
+              val (taken, next) = pool.take(requested)
               taken.foreach: pack =>
-                assertEquals(pack.shape.definition, wanted.definition)
-                assertEquals(pack.shape.memoryMiB, wanted.memoryMiB)
+                assertEquals(pack.shape.definition, requested.definition)
+                assertEquals(pack.shape.memoryMiB, requested.memoryMiB)
               (next, taken.map(_.container).toVector)
             case Step.Wait =>
               val (next, expired) = pool.expire(now)
               (next, expired.map(_.container))
-          assert(left.forall(!out.contains(_)))
+          assert(removed.forall(!out.contains(_)))
           assert(next.idle.size <= tight.packs)
           assert(next.idle.map(_.shape.totalMemoryMiB).sum <= tight.memoryMiB)
-          (next, out ++ left, now + 700.millis)
+          (next, out ++ removed, now + 700.millis)
       val put = steps.zipWithIndex.collect { case (Step.Put(_), serial) => serial }.toSet
       assertEquals(last.idle.map(_.container).toSet ++ out, put)
       assert(last.idle.forall(pack => !out.contains(pack.container)))

@@ -6,34 +6,34 @@ import munit.FunSuite
 class PrewarmPoolSuite extends FunSuite:
   private val guess = PackGuess(PackSize(4, 16), None)
   private val python = PackGuess(PackSize(1, 2), Some("python:3"))
-  private val empty = PrewarmPool[String](wanted = 2, Some(guess))
+  private val empty = PrewarmPool[String](target = 2, Some(guess))
 
   test("containers are started one at a time until there are enough"):
-    assertEquals(empty.lacking, Some(guess))
-    assertEquals(empty.begun.lacking, None)
-    val one = empty.begun.answered(well = true).put("a")
-    assert(one.lacking.nonEmpty)
-    assert(one.hasRoom && one.put("b").lacking.isEmpty && !one.put("b").hasRoom)
-    assertEquals(empty.copy(wanted = 0).lacking, None)
+    assertEquals(empty.missing, Some(guess))
+    assertEquals(empty.begun.missing, None)
+    val one = empty.begun.answered(succeeded = true).put("a")
+    assert(one.missing.nonEmpty)
+    assert(one.hasRoom && one.put("b").missing.isEmpty && !one.put("b").hasRoom)
+    assertEquals(empty.copy(target = 0).missing, None)
 
   test("the oldest is taken, and what is taken or dead must be replaced"):
     val (taken, rest) = empty.put("a").put("b").take(python)
     assertEquals((taken, rest.ready), (Some("a"), Vector("b")))
-    assertEquals(rest.lacking, Some(python))
+    assertEquals(rest.missing, Some(python))
     assert(rest.remove("b").take(python)._1.isEmpty)
 
   test("failures in a row double the pause, and a successful start ends it"):
     def pauseAfter(failures: Int) =
-      (1 to failures).foldLeft(empty)((pool, _) => pool.begun.answered(well = false)).pause
+      (1 to failures).foldLeft(empty)((pool, _) => pool.begun.answered(succeeded = false)).pause
     assertEquals((1 to 9).map(pauseAfter).toVector, Vector(1, 2, 4, 8, 16, 32, 64, 64, 64))
-    val failed = empty.begun.answered(well = false)
-    assert(failed.lacking.isEmpty && failed.beat.lacking.nonEmpty)
-    assertEquals(failed.begun.answered(well = true).failures, 0)
+    val failed = empty.begun.answered(succeeded = false)
+    assert(failed.missing.isEmpty && failed.beat.missing.nonEmpty)
+    assertEquals(failed.begun.answered(succeeded = true).failures, 0)
 
   test("without a guess nothing is started until a pack was requested"):
     val unknown = empty.copy(guess = None)
-    assertEquals(unknown.lacking, None)
-    assertEquals(unknown.take(python)._2.lacking, Some(python))
+    assertEquals(unknown.missing, None)
+    assertEquals(unknown.take(python)._2.missing, Some(python))
 
   test("an interpreter is started ahead if the last pack could have used it"):
     val definition = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))

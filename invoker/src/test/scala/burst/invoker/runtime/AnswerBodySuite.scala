@@ -21,7 +21,7 @@ class AnswerBodySuite extends WithPeer:
 
   test("a body without demand is read only up to a limit, and completely once there is demand"):
     val bytes = random(64 << 20)
-    val connections = RuntimeConnections(Patience)
+    val connections = RuntimeConnections(TestTimeout)
     Using.resources(ServerSocketChannel.open(), Selector.open()): (server, selector) =>
       server.bind(InetSocketAddress(InetAddress.getLoopbackAddress, 0))
       val answer = ask(connections, server.socket.getLocalPort, "/")
@@ -29,7 +29,7 @@ class AnswerBodySuite extends WithPeer:
       val head =
         ByteBuffer.wrap(s"HTTP/1.1 200 OK\r\nContent-Length: ${bytes.length}\r\n\r\n".getBytes(ISO_8859_1))
       peer.write(head)
-      val found = Await.result(answer, Patience)
+      val found = Await.result(answer, TestTimeout)
       peer.configureBlocking(false)
       peer.register(selector, SelectionKey.OP_WRITE)
       val rest = ByteBuffer.wrap(bytes)
@@ -42,10 +42,10 @@ class AnswerBodySuite extends WithPeer:
       fill(500)
       // Most of it is in the kernel's buffers.
       assert(rest.position() < (16 << 20), rest.position())
-      val writing = Peer.inBackground(fill(Patience.toMillis))
-      val body = Await.result(read(found).all, Patience)
+      val writing = Peer.inBackground(fill(TestTimeout.toMillis))
+      val body = Await.result(read(found).all, TestTimeout)
       assertEquals((body.length, sum(body)), (bytes.length, Peer.sum(bytes, bytes.length)))
-      Await.result(writing, Patience)
+      Await.result(writing, TestTimeout)
       peer.close()
     connections.close()
 
@@ -55,10 +55,10 @@ class AnswerBodySuite extends WithPeer:
     connection.path()
     val sent = Random(1).alphanumeric.take(200_000).mkString
     val writing = Peer.inBackground(connection.write(chunked(sent)))
-    val body = read(Await.result(answer, Patience))
-    assertEquals(Await.result(body.all, Patience).utf8String, sent)
+    val body = read(Await.result(answer, TestTimeout))
+    assertEquals(Await.result(body.all, TestTimeout).utf8String, sent)
     assert(body.pieces < 20_000, body.pieces)
-    Await.result(writing, Patience)
+    Await.result(writing, TestTimeout)
 
   both("cancelling a body before its end closes the connection"): (connections, peer) =>
     for subscribed <- Vector(true, false) do
@@ -66,8 +66,8 @@ class AnswerBodySuite extends WithPeer:
       val connection = peer.accept()
       connection.path()
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhal")
-      val found = Await.result(answer, Patience)
-      if subscribed then Await.result(read(found).first, Patience)
+      val found = Await.result(answer, TestTimeout)
+      if subscribed then Await.result(read(found).first, TestTimeout)
       found.body.cancel()
       assertEquals(connection.untilClosed(), 0L)
 
@@ -77,7 +77,7 @@ class AnswerBodySuite extends WithPeer:
       val connection = peer.accept()
       connection.path()
       connection.answer("one")
-      val found = Await.result(first, Patience)
+      val found = Await.result(first, TestTimeout)
       val second = ask(connections, peer.port, "/2")
       assertEquals(connection.path(), "/2")
       found.body.cancel()
@@ -91,15 +91,15 @@ class AnswerBodySuite extends WithPeer:
     val connection = peer.accept()
     connection.path()
     connection.write(s"HTTP/1.1 200 OK\r\nContent-Length: ${large.length}\r\n\r\n")
-    val found = Await.result(first, Patience)
+    val found = Await.result(first, TestTimeout)
     // More than the client buffers before it stops reading: the rest arrives once this was taken.
     val writing = Peer.inBackground(connection.write(large))
-    assertEquals(Await.result(read(found).all, Patience).length, large.length)
-    Await.result(writing, Patience)
+    assertEquals(Await.result(read(found).all, TestTimeout).length, large.length)
+    Await.result(writing, TestTimeout)
     val second = ask(connections, peer.port, "/2")
     assertEquals(connection.path(), "/2")
     connection.answer(large)
-    val unread = Await.result(second, Patience)
+    val unread = Await.result(second, TestTimeout)
     val third = ask(connections, peer.port, "/3")
     Peer.inBackground:
       val other = peer.accept()
@@ -109,7 +109,7 @@ class AnswerBodySuite extends WithPeer:
       connection.path()
       connection.answer("three")
     assertEquals(text(third), "three")
-    assertEquals(Await.result(read(unread).all, Patience).length, large.length)
+    assertEquals(Await.result(read(unread).all, TestTimeout).length, large.length)
 
   both("a subscriber that throws is dropped and harms no other request"): (connections, peer) =>
     final class Thrower(when: String) extends Subscriber[ByteString]:
@@ -129,12 +129,12 @@ class AnswerBodySuite extends WithPeer:
       connection.path()
       connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nhal")
       val thrower = Thrower(when)
-      Await.result(answer, Patience).body.subscribe(thrower)
+      Await.result(answer, TestTimeout).body.subscribe(thrower)
       when match
         case "complete" => connection.write("fed")
         case "error" => connection.endOutput()
         case _ => ()
-      Await.result(thrower.thrown.future, Patience)
+      Await.result(thrower.thrown.future, TestTimeout)
       // A failing subscriber does not affect a connection whose response is complete.
       if when == "complete" then
         val next = ask(connections, peer.port, "/2")
@@ -163,7 +163,7 @@ class AnswerBodySuite extends WithPeer:
       for _ <- contents do
         assertEquals(connection.request(), ("/large", bytes.length, Peer.sum(bytes, bytes.length)))
         connection.answer("taken")
-      assertEquals(Await.result(answers, Patience), contents.map(_ => "taken"))
+      assertEquals(Await.result(answers, TestTimeout), contents.map(_ => "taken"))
       Files.write(file, Array.emptyByteArray)
       val answer = ask(connections, peer.port, "/empty", Content.Archive(file))
       assertEquals(connection.request(), ("/empty", 0, 0L))
@@ -187,7 +187,7 @@ class AnswerBodySuite extends WithPeer:
         scala.util.Try(Files.readSymbolicLink(link)).toOption.contains(file.toRealPath())
 
   private def await(what: => Boolean): Unit =
-    val until = Patience.fromNow
+    val until = TestTimeout.fromNow
     while !what && until.hasTimeLeft() do Thread.`yield`()
     assert(what)
 
@@ -202,8 +202,8 @@ class AnswerBodySuite extends WithPeer:
           assert(isOpen(file))
           connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 5\r\n\r\nlarge")
           connection.close()
-          val found = Await.result(answer, Patience)
-          assertEquals((found.status, Await.result(read(found).all, Patience)), (413, ByteString("large")))
+          val found = Await.result(answer, TestTimeout)
+          assertEquals((found.status, Await.result(read(found).all, TestTimeout)), (413, ByteString("large")))
           await(!isOpen(file))
 
   both("a request fails if the peer hangs up without a response"): (connections, peer) =>
@@ -213,5 +213,5 @@ class AnswerBodySuite extends WithPeer:
       connection.path()
       connection.close()
       assert(failed(answer).isInstanceOf[java.io.IOException])
-      val gone = ask(connections, peer.port, "/large", Content.Archive(Path.of("/nowhere")))
-      assert(failed(gone).isInstanceOf[java.nio.file.NoSuchFileException])
+      val missing = ask(connections, peer.port, "/large", Content.Archive(Path.of("/nowhere")))
+      assert(failed(missing).isInstanceOf[java.nio.file.NoSuchFileException])

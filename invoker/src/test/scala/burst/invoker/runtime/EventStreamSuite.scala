@@ -12,19 +12,19 @@ class EventStreamSuite extends munit.FunSuite:
   /** A body whose bytes a test sends. */
   private final class Body extends Publisher[ByteString], Subscription:
     private var subscriber: Subscriber[? >: ByteString] | Null = null
-    var asked = 0L
+    var requested = 0L
     var cancelled = false
     def subscribe(own: Subscriber[? >: ByteString]): Unit =
       subscriber = own
       own.onSubscribe(this)
-    def request(n: Long): Unit = asked += n
+    def request(n: Long): Unit = requested += n
     def cancel(): Unit = cancelled = true
     private def to(send: Subscriber[? >: ByteString] => Unit) = subscriber match
       case null => fail("no one has subscribed")
-      case there => send(there)
+      case known => send(known)
     def send(texts: String*): Unit =
-      assert(asked > 0, "more than was requested")
-      asked -= 1
+      assert(requested > 0, "more than was requested")
+      requested -= 1
       to(_.onNext(ByteString(texts.mkString)))
     def end(): Unit = to(_.onComplete())
     def break(problem: Throwable): Unit = to(_.onError(problem))
@@ -53,10 +53,10 @@ class EventStreamSuite extends munit.FunSuite:
       passed.future
     body.send("1\n")
     for text <- Vector("2\n", "3\n", "4\n") do body.send(text)
-    assertEquals(body.asked, 0L, "three lines wait")
+    assertEquals(body.requested, 0L, "three lines wait")
     taken.last._2.success(())
     assertEquals(taken.map(_._1), Vector(Vector("1"), Vector("2", "3", "4")))
-    assertEquals(body.asked, 1L)
+    assertEquals(body.requested, 1L)
     body.send("5\n")
     body.end()
     assert(!ended.isCompleted)
@@ -78,7 +78,7 @@ class EventStreamSuite extends munit.FunSuite:
     )
     body.send("a\n" * 5000)
     body.end()
-    assertEquals((taken, body.asked, ended.isCompleted), (Vector.empty, 0L, false))
+    assertEquals((taken, body.requested, ended.isCompleted), (Vector.empty, 0L, false))
     held.dequeue().run()
     assertEquals(taken.size, 5000)
     assert(ended.isCompleted)

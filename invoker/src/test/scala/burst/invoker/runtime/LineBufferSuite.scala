@@ -26,8 +26,8 @@ class LineBufferSuite extends ScalaCheckSuite:
   property("a text yields the same lines wherever it is cut"):
     val text = Gen.listOf(Gen.stringOf(Gen.alphaNumChar).suchThat(_.nonEmpty))
     forAll(text, Gen.choose(1, 7)): (lines, size) =>
-      val whole = lines.map(_ + "\n").mkString
-      assertEquals(feed(whole.grouped(size).toSeq, 1000), Some(lines.toVector))
+      val content = lines.map(_ + "\n").mkString
+      assertEquals(feed(content.grouped(size).toSeq, 1000), Some(lines.toVector))
 
   test("a long line that arrives byte by byte is held in few pieces"):
     val (buffer, _) = (1 to 100_000).foldLeft((LineBuffer(100_000), Vector.empty[ByteString])):

@@ -10,7 +10,7 @@ import scala.util.Try
 /** A runtime whose every byte the test chooses. */
 private[runtime] final class Peer extends AutoCloseable:
   private val server = ServerSocket(0, 50, InetAddress.getLoopbackAddress)
-  server.setSoTimeout(RuntimeConnectionsSuite.Patience.toMillis.toInt)
+  server.setSoTimeout(RuntimeConnectionsSuite.TestTimeout.toMillis.toInt)
   val port: Int = server.getLocalPort
   def accept(): Peer.Connection = Peer.Connection(server.accept())
   override def close(): Unit = server.close()
@@ -32,7 +32,7 @@ private[runtime] object Peer:
     crc.getValue
 
   final class Connection(socket: Socket):
-    socket.setSoTimeout(RuntimeConnectionsSuite.Patience.toMillis.toInt)
+    socket.setSoTimeout(RuntimeConnectionsSuite.TestTimeout.toMillis.toInt)
     private val in = BufferedInputStream(socket.getInputStream, 64 * 1024)
 
     def path(): String = head().linesIterator.next().split(' ')(1)
@@ -52,9 +52,9 @@ private[runtime] object Peer:
 
     /** Reads a whole request: returns its path, and its body's length and checksum. */
     def request(): (String, Int, Long) =
-      val asked = head()
-      val bytes = in.readNBytes(length(asked))
-      (asked.split(' ')(1), bytes.length, sum(bytes, bytes.length))
+      val requestHead = head()
+      val bytes = in.readNBytes(length(requestHead))
+      (requestHead.split(' ')(1), bytes.length, sum(bytes, bytes.length))
 
     def write(text: String): Unit = socket.getOutputStream.write(text.getBytes(ISO_8859_1))
 

@@ -21,8 +21,8 @@ class RuntimeClientSuite extends munit.FunSuite:
       val client =
         RuntimeClient(maxLine = 100, connectTimeout = 10.seconds, startTimeout = 60.seconds)(using kit.system)
       val address = RuntimeAddress("127.0.0.1", silent.getLocalPort, Secret.random())
-      for left <- Vector(100.millis, 0.millis) do
-        val answer = Await.result(client.renew(address, FlareId.random(), left), 60.seconds)
+      for lease <- Vector(100.millis, 0.millis) do
+        val answer = Await.result(client.renew(address, FlareId.random(), lease), 60.seconds)
         assertEquals(answer.left.map(_.kind), Left(FailureKind.PackLost))
     finally silent.close()
 
@@ -51,13 +51,13 @@ class RuntimeClientSuite extends munit.FunSuite:
     finally peer.close()
 
   test("both sides send their versions, and a runtime of another release is refused with an explanation"):
-    val asked = AtomicReference("")
+    val announced = AtomicReference("")
     val taken = AtomicReference(Option.empty[String])
     val server = HttpServer.create(InetSocketAddress(InetAddress.getLoopbackAddress, 0), 0)
     server.createContext(
       "/",
       exchange =>
-        asked.set(exchange.getRequestHeaders.getFirst(Protocol.VersionsHeader))
+        announced.set(exchange.getRequestHeaders.getFirst(Protocol.VersionsHeader))
         taken.get.foreach(exchange.getResponseHeaders.set(Protocol.VersionHeader, _))
         exchange.sendResponseHeaders(204, -1)
         exchange.close()
@@ -72,8 +72,9 @@ class RuntimeClientSuite extends munit.FunSuite:
         Await.result(client.renew(address, FlareId.random(), 60.seconds), 60.seconds).left.map(_.message)
       assertEquals(renewed(Some(s"${Protocol.Runtimes.newest}")), Right(()))
       assertEquals(renewed(None), Right(()), "a runtime from before versions existed")
-      assertEquals(asked.get, Protocol.Runtimes.range)
+      assertEquals(announced.get, Protocol.Runtimes.range)
       for (version, named) <- Vector("900" -> "version 900", "x" -> "none that is a number") do
-        val told = renewed(Some(version)).swap.getOrElse("")
-        assert(told.contains(s"the runtime speaks $named") && told.contains("invoker's release"), told)
+        val message = renewed(Some(version)).swap.getOrElse("")
+        assert(message.contains(s"the runtime speaks $named"), message)
+        assert(message.contains("invoker's release"), message)
     finally server.stop(0)

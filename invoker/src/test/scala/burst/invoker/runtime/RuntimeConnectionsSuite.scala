@@ -42,12 +42,12 @@ class RuntimeConnectionsSuite extends WithPeer:
       while true do
         val connection = peer.accept()
         Peer.inBackground(while true do connection.answer(connection.path()))
-    val asking =
+    val clients =
       for worker <- 1 to 8 yield Peer.inBackground:
         for n <- 1 to 50 do
           val path = s"/$worker/$n"
           assertEquals(text(ask(connections, peer.port, path)), path)
-    asking.foreach(Await.result(_, Patience))
+    clients.foreach(Await.result(_, TestTimeout))
     assert(!serving.isCompleted)
 
   both("a connection that the runtime has closed is not reused"): (connections, peer) =>
@@ -75,7 +75,7 @@ class RuntimeConnectionsSuite extends WithPeer:
     val outcomes =
       for n <- 1 to 200 yield
         val answer = ask(connections, peer.port, s"/$n")
-        Await.ready(answer, Patience).value match
+        Await.ready(answer, TestTimeout).value match
           case Some(Success(found)) => text(Future.successful(found))
           case other => other.fold("")(_.fold(_.getClass.getSimpleName, _ => ""))
     assert(outcomes.contains("once"), outcomes.toSet)
@@ -91,12 +91,13 @@ class RuntimeConnectionsSuite extends WithPeer:
       connection.write(s"HTTP/1.1 200 OK\r\n$head")
       if early then
         connection.close()
-        assert(Await.ready(answer.flatMap(read(_).all)(using parasitic), Patience).value.exists(_.isFailure))
+        val body = answer.flatMap(read(_).all)(using parasitic)
+        assert(Await.ready(body, TestTimeout).value.exists(_.isFailure))
       else
-        val body = read(Await.result(answer, Patience))
-        assertEquals(Await.result(body.first, Patience), ByteString("hal"))
+        val body = read(Await.result(answer, TestTimeout))
+        assertEquals(Await.result(body.first, TestTimeout), ByteString("hal"))
         connection.close()
-        assert(Await.ready(body.all, Patience).value.exists(_.isFailure))
+        assert(Await.ready(body.all, TestTimeout).value.exists(_.isFailure))
 
   both("a response without a length ends when its connection is closed"): (connections, peer) =>
     val answer = ask(connections, peer.port, "/")
@@ -120,10 +121,10 @@ class RuntimeConnectionsSuite extends WithPeer:
       assertEquals(connection.untilClosed(), 0L)
 
   both("unrequested bytes end an idle connection, even part of a response"): (connections, peer) =>
-    for unasked <- Vector(s"${whole("unasked")}", "HTTP/1.1 200 OK\r\nX-", "\r\n", "?") do
+    for unsolicited <- Vector(s"${response("unasked")}", "HTTP/1.1 200 OK\r\nX-", "\r\n", "?") do
       val connection = used(connections, peer)
-      connection.write(unasked)
-      assertEquals(connection.untilClosed(), 0L, unasked)
+      connection.write(unsolicited)
+      assertEquals(connection.untilClosed(), 0L, unsolicited)
       val next = ask(connections, peer.port, "/2")
       val other = peer.accept()
       other.path()
@@ -131,11 +132,11 @@ class RuntimeConnectionsSuite extends WithPeer:
       assertEquals(text(next), "asked")
 
   both("bytes after a response end the connection, and the response is complete"): (connections, peer) =>
-    for more <- Vector(whole("unasked"), "HTTP/1.1 200 OK\r\n", "HTTP/1", "\r\n", "?") do
+    for more <- Vector(response("unasked"), "HTTP/1.1 200 OK\r\n", "HTTP/1", "\r\n", "?") do
       val first = ask(connections, peer.port, "/1")
       val connection = peer.accept()
       connection.path()
-      connection.write(whole("one") + more)
+      connection.write(response("one") + more)
       assertEquals(text(first), "one")
       assertEquals(connection.untilClosed(), 0L, more)
 
@@ -171,7 +172,7 @@ class RuntimeConnectionsSuite extends WithPeer:
         if endless.nonEmpty then connection.writeOn(endless)
       assert(failed(answer).isInstanceOf[BrokenStream], s"$start ${failed(answer)}")
       connection.untilClosed()
-      Await.ready(writing, Patience)
+      Await.ready(writing, TestTimeout)
 
   both("a request without a response in time fails and ends its connection"): (connections, peer) =>
     val answer = ask(connections, peer.port, "/", within = Some(10.seconds))
@@ -188,40 +189,40 @@ class RuntimeConnectionsSuite extends WithPeer:
     val connection = peer.accept()
     connection.path()
     connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\na")
-    val body = read(Await.result(answer, Patience))
-    Await.result(body.first, Patience)
+    val body = read(Await.result(answer, TestTimeout))
+    Await.result(body.first, TestTimeout)
     // The timer of this request begins after the first one's.
     val later = ask(connections, peer.port, "/", within = time)
     assert(failed(later).isInstanceOf[HttpTimeoutException])
     connection.write("b")
-    assertEquals(Await.result(body.all, Patience), ByteString("ab"))
+    assertEquals(Await.result(body.all, TestTimeout), ByteString("ab"))
 
   test("a runtime that nothing listens for is told apart from one that may have been reached"):
-    val gone = Peer()
-    gone.close()
-    val connections = RuntimeConnections(Patience)
-    try assert(failed(ask(connections, gone.port, "/")).isInstanceOf[ConnectException])
+    val closed = Peer()
+    closed.close()
+    val connections = RuntimeConnections(TestTimeout)
+    try assert(failed(ask(connections, closed.port, "/")).isInstanceOf[ConnectException])
     finally connections.close()
 
   test("closing ends the thread and pending requests, and later ones are not sent"):
     // Repeated, as the close may reach the thread at any point.
     for _ <- 1 to 50 do
-      val connections = RuntimeConnections(Patience)
+      val connections = RuntimeConnections(TestTimeout)
       val peer = Peer()
       val first = ask(connections, peer.port, "/1")
       val thread = first.map(_ => Thread.currentThread)(using parasitic)
       val connection = peer.accept()
       connection.path()
       connection.answer("late")
-      Await.ready(thread, Patience)
-      val under = ask(connections, peer.port, "/2")
+      Await.ready(thread, TestTimeout)
+      val pending = ask(connections, peer.port, "/2")
       connection.path()
       connections.close()
       val after = ask(connections, peer.port, "/3")
-      assert(failed(under).isInstanceOf[Exception])
+      assert(failed(pending).isInstanceOf[Exception])
       assertEquals(connection.untilClosed(), 0L)
-      val worker = Await.result(thread, Patience)
-      worker.join(Patience.toMillis)
+      val worker = Await.result(thread, TestTimeout)
+      worker.join(TestTimeout.toMillis)
       assert(!worker.isAlive)
       for late <- Vector(after, ask(connections, peer.port, "/4")) do
         assert(failed(late).isInstanceOf[ConnectException])
@@ -230,7 +231,7 @@ class RuntimeConnectionsSuite extends WithPeer:
 
 private[runtime] object RuntimeConnectionsSuite:
   /** Longer than anything takes unless it hangs. */
-  val Patience: FiniteDuration = 60.seconds
+  val TestTimeout: FiniteDuration = 60.seconds
 
   def ask(
       connections: RuntimeConnections,
@@ -241,12 +242,12 @@ private[runtime] object RuntimeConnectionsSuite:
   ): Future[Answer] =
     connections.post(RuntimeAddress("127.0.0.1", port, Secret.random()), path, Vector.empty, content, within)
 
-  def failed(answer: Future[?]): Throwable = Await.result(answer.failed, Patience)
+  def failed(answer: Future[?]): Throwable = Await.result(answer.failed, TestTimeout)
 
   def text(answer: Future[Answer]): String =
-    Await.result(answer.flatMap(read(_).all)(using parasitic), Patience).utf8String
+    Await.result(answer.flatMap(read(_).all)(using parasitic), TestTimeout).utf8String
 
-  def whole(body: String): String = s"HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n$body"
+  def response(body: String): String = s"HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n$body"
 
   def chunked(body: String): String =
     val pieces = body.map(letter => s"1\r\n$letter\r\n").mkString

@@ -8,7 +8,7 @@ private[runtime] trait WithPeer extends munit.FunSuite:
 
   protected def both(name: String)(body: (RuntimeConnections, Peer) => Unit)(using munit.Location): Unit =
     test(name):
-      val connections = RuntimeConnections(RuntimeConnectionsSuite.Patience)
+      val connections = RuntimeConnections(RuntimeConnectionsSuite.TestTimeout)
       val peer = Peer()
       try body(connections, peer)
       finally

@@ -39,9 +39,9 @@ final class LineEncoder extends PatternLayoutEncoder:
     if isPlain then lines
     else
       val text = String(lines, UTF_8)
-      val said = text.stripLineEnd
-      val ending = text.substring(said.length)
-      val joined = NewLine.replaceAllIn(said, "\n  ")
+      val content = text.stripLineEnd
+      val ending = text.substring(content.length)
+      val joined = NewLine.replaceAllIn(content, "\n  ")
       (Control.replaceAllIn(joined, "?") + ending).getBytes(UTF_8)
 
   private def json(event: ILoggingEvent): Array[Byte] =

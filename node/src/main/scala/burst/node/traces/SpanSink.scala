@@ -47,7 +47,7 @@ private[traces] final class QueuedSpanSink(
   def isOn: Boolean = true
 
   def begin(parent: Option[TraceContext]): Option[TraceContext] = Some(parent match
-    case Some(above) => above.at(SpanSink.newSpanId())
+    case Some(context) => context.at(SpanSink.newSpanId())
     case None =>
       val trace = SpanSink.newTraceId()
       TraceContext.of(trace, SpanSink.newSpanId(), samples(trace)))

@@ -102,7 +102,7 @@ private final class SdkTraces(exporter: SpanExporter, settings: TracesSettings) 
     result.getDecision == SamplingDecision.RECORD_AND_SAMPLE
 
   def close(): Unit =
-    val _ = processor.shutdown().join(LastWords.toMillis, MILLISECONDS)
+    val _ = processor.shutdown().join(FlushTimeout.toMillis, MILLISECONDS)
 
 private object SdkTraces:
   /** Maximum spans per export. */
@@ -110,4 +110,4 @@ private object SdkTraces:
 
   /** How long a span waits for others at most. */
   private val Pause = Duration.ofSeconds(1)
-  private val LastWords = Duration.ofSeconds(2)
+  private val FlushTimeout = Duration.ofSeconds(2)

@@ -15,7 +15,7 @@ class LogFormatsSuite extends munit.FunSuite:
   private val id = FlareId.parse("0123456789abcdef0123456789abcdef").get
   private val origin = Origin("request1", Some(TraceContext.of("4b" * 16, "1" * 16, sampled = true)))
 
-  private def logged(format: String)(say: Logger => Unit): Vector[String] =
+  private def logged(format: String)(write: Logger => Unit): Vector[String] =
     val directory = Files.createTempDirectory("burst-logs")
     val context = LoggerContext()
     context.setMDCAdapter(LogbackMDCAdapter())
@@ -24,7 +24,7 @@ class LogFormatsSuite extends munit.FunSuite:
     val configurator = JoranConfigurator()
     configurator.setContext(context)
     configurator.doConfigure(Path.of("src/main/resources/logback.xml").toFile)
-    say(context.getLogger("burst.node.Something"))
+    write(context.getLogger("burst.node.Something"))
     context.stop()
     Files.readAllLines(directory.resolve("burst.log")).asScala.toVector
 

@@ -68,14 +68,14 @@ class TracesSuite extends munit.FunSuite:
       assertEquals(sent.map(Collector.service).toSet, Set("burst-controller", "burst-runtime"))
       val spans = sent.flatMap(Collector.spans).map(span => span.getName -> span).toMap
       assertEquals(spans.keySet, Set("flare", "worker"))
-      val told = spans("flare")
-      assertEquals(hex(told.getTraceId), request.traceId)
-      assertEquals(hex(told.getSpanId), "00f067aa0ba902b7")
-      assertEquals(hex(told.getParentSpanId), request.spanId)
-      assertEquals((told.getStartTimeUnixNano, told.getEndTimeUnixNano), (10_000L, 30_000L))
-      assertEquals(told.getStatus.getCode, Status.StatusCode.STATUS_CODE_ERROR)
+      val flareSpan = spans("flare")
+      assertEquals(hex(flareSpan.getTraceId), request.traceId)
+      assertEquals(hex(flareSpan.getSpanId), "00f067aa0ba902b7")
+      assertEquals(hex(flareSpan.getParentSpanId), request.spanId)
+      assertEquals((flareSpan.getStartTimeUnixNano, flareSpan.getEndTimeUnixNano), (10_000L, 30_000L))
+      assertEquals(flareSpan.getStatus.getCode, Status.StatusCode.STATUS_CODE_ERROR)
       assertEquals(
-        told.getAttributesList.asScala.map(_.getKey).toSet,
+        flareSpan.getAttributesList.asScala.map(_.getKey).toSet,
         Set("burst.size", "error.type")
       )
       val root = spans("worker")

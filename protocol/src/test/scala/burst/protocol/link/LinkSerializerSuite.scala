@@ -145,11 +145,12 @@ class LinkSerializerSuite extends munit.FunSuite:
     )
 
   test("a controller of the previous release sends no log limit"):
-    def told(logs: Int) = PreparePack(assignment.copy(definition = assignment.definition.copy(logs = logs)))
-    val written = String(serializer.toBinary(told(10)))
+    def withLogs(logs: Int) =
+      PreparePack(assignment.copy(definition = assignment.definition.copy(logs = logs)))
+    val written = String(serializer.toBinary(withLogs(10)))
     val before = written.replace(",\"logs\":10", "")
     assertNotEquals(before, written)
-    assertEquals(serializer.fromBinary(before.getBytes, "to-invoker"), told(DefinitionRef.WorkerLogs))
+    assertEquals(serializer.fromBinary(before.getBytes, "to-invoker"), withLogs(DefinitionRef.WorkerLogs))
 
   test("frequent messages are written as elsewhere, except for missing values"):
     val written = String(serializer.toBinary(StartPack(flare, PackId(1), Vector(Some("h:1"), None))))
@@ -180,7 +181,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     assertEquals(serializer.fromBinary(bytes, "to-invoker"), sent("A", "x?y \ud83d\ude00"))
     val named = serializer.toBinary(sent("\udc00", "x"))
     assertEquals(serializer.fromBinary(named, "to-invoker"), sent("?", "x"))
-    def said(line: String) =
+    def withLine(line: String) =
       PackReport(
         flare,
         2,
@@ -189,8 +190,8 @@ class LinkSerializerSuite extends munit.FunSuite:
         None,
         Vector(PackEvent.Log(None, LogStream.Stdout, line, Timestamp.ofMicros(2)))
       )
-    val logged = serializer.toBinary(said("x\ud800"))
-    assertEquals(serializer.fromBinary(logged, "to-controller"), said("x?"))
+    val logged = serializer.toBinary(withLine("x\ud800"))
+    assertEquals(serializer.fromBinary(logged, "to-controller"), withLine("x?"))
 
   test("messages may exceed the reader's default limits on number and length"):
     val many = Environment(Map.from((1 to 3000).map(n => s"V$n" -> "x" * 2000)))
@@ -237,8 +238,8 @@ class LinkSerializerSuite extends munit.FunSuite:
       s"""{"type":"package-chunk","packageId":"${packageId.value}","offset":5,"bytes":null,"total":8}""",
       String(serializer.toBinary(PreparePack(assignment))).replace("\"MQ==\"", "null")
     ).foreach: text =>
-      val said = refusal("to-invoker", text)
-      assert(said.matches("a damaged message 'to-invoker', at byte [0-9]+"), said)
+      val message = refusal("to-invoker", text)
+      assert(message.matches("a damaged message 'to-invoker', at byte [0-9]+"), message)
 
   test("the contact time of a welcome must be valid"):
     val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[Any])

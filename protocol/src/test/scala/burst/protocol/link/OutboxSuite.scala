@@ -70,18 +70,18 @@ class OutboxSuite extends munit.ScalaCheckSuite:
       val fixture = Fixture()
       import fixture.*
       var put = 0
-      var got = Vector.empty[String]
-      var wanted = false
+      var received = Vector.empty[String]
+      var demanded = false
       def take(): Unit =
         while sent.hasMessages do
-          wanted = false
+          demanded = false
           val bundle = sent.receiveMessage()
           val several = bundle.split(' ').toVector
           assert(several.length <= 64 && (several.length == 1 || bundle.length <= 65 * 1024), bundle.length)
-          got ++= several
+          received ++= several
       def ask(): Unit =
-        if !wanted then
-          wanted = true
+        if !demanded then
+          demanded = true
           demand()
         take()
       steps.foreach:
@@ -95,4 +95,4 @@ class OutboxSuite extends munit.ScalaCheckSuite:
           ask()
       outbox.flush()
       (0 to put).foreach(_ => ask())
-      assertEquals(got.map(_.takeWhile(_ != ':').toInt), (1 to put).toVector)
+      assertEquals(received.map(_.takeWhile(_ != ':').toInt), (1 to put).toVector)

@@ -29,12 +29,12 @@ private[driver] final class ContainerRemoval(docker: DockerClient):
     val deadline = Bound.fromNow
     @tailrec def attempt(): StopOutcome =
       Try(docker.removeContainerCmd(id).withForce(true).withRemoveVolumes(true).exec()) match
-        case scala.util.Success(_) => StopOutcome.Gone
-        case scala.util.Failure(_: NotFoundException) => StopOutcome.Gone
-        case scala.util.Failure(_: ConflictException) if awaitRemoved(id, deadline) => StopOutcome.Gone
+        case scala.util.Success(_) => StopOutcome.Stopped
+        case scala.util.Failure(_: NotFoundException) => StopOutcome.Stopped
+        case scala.util.Failure(_: ConflictException) if awaitRemoved(id, deadline) => StopOutcome.Stopped
         case scala.util.Failure(problem) if deadline.isOverdue() =>
           log.error("container {} cannot be removed: {}", id, DockerDriver.reason(problem))
-          StopOutcome.StillThere(
+          StopOutcome.NotStopped(
             s"container ${id.take(12)} cannot be removed: ${DockerDriver.reason(problem)}"
           )
         case scala.util.Failure(_) =>
@@ -44,10 +44,10 @@ private[driver] final class ContainerRemoval(docker: DockerClient):
 
   /** The container is already being removed: waits until that is done. */
   private def awaitRemoved(id: String, deadline: Deadline): Boolean =
-    def gone =
+    def isRemoved =
       Try(docker.inspectContainerCmd(id).exec()).failed.toOption.exists(_.isInstanceOf[NotFoundException])
-    while !gone && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(10)
-    gone
+    while !isRemoved && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(10)
+    isRemoved
 
 private object ContainerRemoval:
   private val Bound = 15.seconds

@@ -56,11 +56,12 @@ final class DockerDaemon private (
         TimeUnit.MILLISECONDS.sleep(DockerDaemon.RetryMillis)
         if !exit.isCompleted then awaitExit(id, exit)
 
-  /** Pulls an image, without a timeout; `told` receives the progress, and can cancel it. Without credentials:
-    * users choose what is pulled, and the client would present this machine's user's login to the registry.
+  /** Pulls an image, without a timeout; `callback` receives the progress, and can cancel it. Without
+    * credentials: users choose what is pulled, and the client would present this machine's user's login to
+    * the registry.
     */
-  private[driver] def pull(image: String, told: ResultCallback[PullResponseItem]): Unit =
-    val _ = waits.pullImageCmd(image).withAuthConfig(AuthConfig()).exec(told)
+  private[driver] def pull(image: String, callback: ResultCallback[PullResponseItem]): Unit =
+    val _ = waits.pullImageCmd(image).withAuthConfig(AuthConfig()).exec(callback)
 
   def close(): Unit =
     Try(calls.close())

@@ -32,7 +32,7 @@ import scala.util.Using
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
   * system of the packages; `pulled` lists the images that were pulled; `containers` is their maximum number;
   * `backends` finds the servers of backends; `blocking` runs the calls, which wait for the daemon.
-  * `closePatience` is how long it may take until a container reaches nothing of its last flare, or of the
+  * `closeTimeout` is how long it may take until a container reaches nothing of its last flare, or of the
   * container that had its address before: less than a flare's program may take to begin. A pre-warmed
   * container that takes longer is replaced.
   */
@@ -46,7 +46,7 @@ final class DockerDriver(
     containers: Int,
     backends: BackendServers,
     blocking: ExecutionContext,
-    closePatience: FiniteDuration = 5.seconds
+    closeTimeout: FiniteDuration = 5.seconds
 ) extends Driver:
   import Driver.startFailed
   import DockerDriver.*
@@ -91,7 +91,7 @@ final class DockerDriver(
     case Left(problem) => Future.successful(Left(ContainerBase.refused(name, problem.sentence)))
     case Right(image) =>
       launch(resources, image = Some(image)) match
-        case Left(_) if !again && images.isGone(image) => inImage(resources, name, again = true)
+        case Left(_) if !again && images.isRemoved(image) => inImage(resources, name, again = true)
         case launched => Future.successful(launched)
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
@@ -140,7 +140,7 @@ final class DockerDriver(
       try
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
-        val vacated = soon(network.vacate(address.host))
+        val vacated = withinCloseTimeout(network.vacate(address.host))
         val container = DockerContainer(id, address, allowed, ended(id), blank, vacated)
         live.add(container)
         container.exit.foreach(_ => network.forget(id, address.host))
@@ -179,16 +179,18 @@ final class DockerDriver(
     Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
 
   override def disconnect(container: Container): Unit = container match
-    case own: DockerContainer => own.gate.close(soon(network.exclude(own.id, own.address.host)))
+    case own: DockerContainer => own.gate.close(withinCloseTimeout(network.exclude(own.id, own.address.host)))
     case _ => ()
 
   /** Bounds how long the next flare on the container has to wait. */
-  private def soon(closed: Future[Either[FirewallProblem, Unit]]): Future[Either[FirewallProblem, Unit]] =
+  private def withinCloseTimeout(
+      closed: Future[Either[FirewallProblem, Unit]]
+  ): Future[Either[FirewallProblem, Unit]] =
     val bounded = Promise[Either[FirewallProblem, Unit]]()
     closed.onComplete(bounded.tryComplete)
     if !closed.isCompleted then
-      Delay.after(closePatience):
-        val _ = bounded.trySuccess(Left(FirewallProblem.Silent(closePatience)))
+      Delay.after(closeTimeout):
+        val _ = bounded.trySuccess(Left(FirewallProblem.Silent(closeTimeout)))
     bounded.future
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
@@ -217,9 +219,9 @@ final class DockerDriver(
         if dead then
           removals.add(removed)
           removed.onComplete(_ => removals.remove(removed))
-          Future.successful(StopOutcome.Gone)
+          Future.successful(StopOutcome.Stopped)
         else removed
-    case _ => Future.successful(StopOutcome.Gone)
+    case _ => Future.successful(StopOutcome.Stopped)
 
   def removeOrphans(): Future[Int] =
     Future(
@@ -228,8 +230,8 @@ final class DockerDriver(
       .recover: problem =>
         log.error("cannot look for containers of an earlier run: {}", reason(problem))
         Vector.empty
-      .flatMap(left =>
-        Future.traverse(left)(container => Future(removal.remove(container.getId))).map(_ => left)
+      .flatMap(found =>
+        Future.traverse(found)(container => Future(removal.remove(container.getId))).map(_ => found)
       )
       .map: removed =>
         PackageFiles.delete(blanks)
@@ -300,7 +302,7 @@ final class DockerDriver(
 
   private def remove(container: DockerContainer): StopOutcome =
     val outcome = removal.remove(container.id)
-    if outcome == StopOutcome.Gone then
+    if outcome == StopOutcome.Stopped then
       live.remove(container)
       container.blank.foreach(PackageFiles.delete)
       container.ended.trySuccess(ContainerExit(None, oomKilled = false))

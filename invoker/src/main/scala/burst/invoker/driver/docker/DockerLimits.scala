@@ -13,28 +13,28 @@ private[driver] final class DockerLimits(docker: DockerClient)(using ExecutionCo
 
   /** Holds the container to these limits from now on. Returns whether that succeeded, and it is still alive.
     */
-  def hold(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
-    container.needed = wanted
+  def hold(container: DockerContainer, needed: ContainerLimits): Future[Boolean] =
+    container.needed = needed
     // The daemon also changes dead containers until they are removed.
     fit(container).map(_ == Change.Made && !container.exit.isCompleted)
 
   /** Raises its limits to at least these; it may have more until `fit` is called. Returns whether it has
     * enough.
     */
-  def allow(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
-    if !container.limits.current.allows(wanted) then hold(container, wanted)
+  def allow(container: DockerContainer, needed: ContainerLimits): Future[Boolean] =
+    if !container.limits.current.allows(needed) then hold(container, needed)
     else
-      container.needed = wanted
+      container.needed = needed
       Future.successful(!container.exit.isCompleted)
 
   /** Reduces a container's limits to what it should have. */
   def fit(container: DockerContainer): Future[Change] =
-    val wanted = container.needed
-    container.limits.change(wanted): current =>
+    val needed = container.needed
+    container.limits.change(needed): current =>
       val update = docker.updateContainerCmd(container.id)
-      if wanted.nanoCpus != current.nanoCpus then update.withNanoCPUs(wanted.nanoCpus)
-      if wanted.memory != current.memory then update.withMemory(wanted.memory).withMemorySwap(wanted.memory)
-      if wanted.pids != current.pids then update.withPidsLimit(wanted.pids)
+      if needed.nanoCpus != current.nanoCpus then update.withNanoCPUs(needed.nanoCpus)
+      if needed.memory != current.memory then update.withMemory(needed.memory).withMemorySwap(needed.memory)
+      if needed.pids != current.pids then update.withPidsLimit(needed.pids)
       try
         update.exec()
         Change.Made

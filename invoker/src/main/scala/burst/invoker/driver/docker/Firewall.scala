@@ -44,12 +44,12 @@ private[driver] final class Firewall private (channel: SocketChannel, timeout: F
       case Right(Some(error)) => throw IOException(error)
       case Left(_) => throw IOException("the packs' firewall answers something else")
 
-  @tailrec private def read(deadline: Deadline, said: StringBuilder): String =
+  @tailrec private def read(deadline: Deadline, text: StringBuilder): String =
     await(SelectionKey.OP_READ, deadline)
     val bytes = ByteBuffer.allocate(4096)
     if channel.read(bytes) < 0 then throw IOException("the packs' firewall has ended")
-    said.append(UTF_8.decode(bytes.flip()))
-    if said.endsWith("\n") then said.toString else read(deadline, said)
+    text.append(UTF_8.decode(bytes.flip()))
+    if text.endsWith("\n") then text.toString else read(deadline, text)
 
   private def await(operation: Int, deadline: Deadline): Unit =
     key.interestOps(operation)

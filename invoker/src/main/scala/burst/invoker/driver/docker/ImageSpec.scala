@@ -51,7 +51,7 @@ private[driver] final case class ImageSpec(image: UserImage, files: Path):
 
   /** Variables kept from the runtime; the image's program gets them all the same. */
   private def hidden =
-    val names = image.environment.keys.toVector.filter(RuntimeFiles.isTold)
+    val names = image.environment.keys.toVector.filter(RuntimeFiles.isReserved)
     names.filterNot(Set(Variable, RuntimeAddress.TokenVariable)).map(name => s"$name=")
 
 private object ImageSpec:

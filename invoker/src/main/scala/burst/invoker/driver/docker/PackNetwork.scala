@@ -112,13 +112,13 @@ private[driver] final class PackNetwork(
 
   private def exclude(
       address: String,
-      whose: String => Boolean,
+      isHolder: String => Boolean,
       renews: => Boolean
   ): Future[Either[FirewallProblem, Unit]] =
     if !isIsolated then Future.successful(Right(()))
     else
       Future:
-        val holds = admitted.get(address).exists((holder, _) => whose(holder))
+        val holds = admitted.get(address).exists((holder, _) => isHolder(holder))
         if holds then admitted -= address
         process match
           case Some(running) if holds =>
@@ -128,7 +128,7 @@ private[driver] final class PackNetwork(
             catch
               case NonFatal(problem) =>
                 log.warn("a pack's network could not be taken from it: {}", DockerDriver.reason(problem))
-                lose()
+                stopProcess()
                 if renews then renew() else Right(())
           case _ => if renews then renew() else Right(())
 
@@ -140,10 +140,10 @@ private[driver] final class PackNetwork(
         catch
           case NonFatal(_) =>
             // The process had died; the rules still exist.
-            lose()
+            stopProcess()
             ensure().line.end()
-        lose()
-        removeEmptied(Patience.fromNow)
+        stopProcess()
+        removeEmptied(RemovalTimeout.fromNow)
     .recover(problem => log.warn("the packs' network stays: {}", DockerDriver.reason(problem)))
       .andThen(_ => thread.shutdown())
 
@@ -162,7 +162,7 @@ private[driver] final class PackNetwork(
         removeEmptied(deadline)
 
   /** Ends the process, if it exists; the rules stay. */
-  private def lose(): Unit =
+  private def stopProcess(): Unit =
     process.foreach: running =>
       running.line.close()
       removeContainer(running.container)
@@ -172,7 +172,7 @@ private[driver] final class PackNetwork(
 
   /** Starts another process with rules for the current admissions only; returns why, if that failed. */
   private def renew(): Either[FirewallProblem, Unit] =
-    lose()
+    stopProcess()
     try
       val _ = ensure()
       Right(())
@@ -180,7 +180,7 @@ private[driver] final class PackNetwork(
       case NonFatal(problem) =>
         val reason = DockerDriver.reason(problem)
         log.error("packs keep the network they have: {}", reason)
-        lose()
+        stopProcess()
         Left(FirewallProblem.NotRenewed(reason))
 
   private def removeContainer(id: String): Unit =
@@ -307,21 +307,21 @@ private[driver] final class PackNetwork(
       case scala.util.Success(line) => line
       case scala.util.Failure(problem) =>
         val runs = docker.inspectContainerCmd(id).exec().getState.getRunning.booleanValue
-        if !runs then throw IOException(s"the packs' firewall has ended: ${said(id)}")
+        if !runs then throw IOException(s"the packs' firewall has ended: ${logOutput(id)}")
         if deadline.isOverdue() then throw problem
         TimeUnit.MILLISECONDS.sleep(RetryPause.toMillis)
         connected(id, socket, deadline)
 
-  private def said(id: String): String =
-    val words = StringBuilder()
+  private def logOutput(id: String): String =
+    val text = StringBuilder()
     val collect = new ResultCallback.Adapter[Frame]:
       override def onNext(frame: Frame): Unit =
-        val _ = words.append(String(frame.getPayload))
+        val _ = text.append(String(frame.getPayload))
     Try(docker.logContainerCmd(id).withStdErr(true).withTailAll().exec(collect).awaitCompletion(
       2,
       TimeUnit.SECONDS
     ))
-    words.toString.trim
+    text.toString.trim
 
 private[driver] object PackNetwork:
   /** The label of the network, and of its firewall's container, in addition to the owner's. */
@@ -338,7 +338,7 @@ private[driver] object PackNetwork:
   private val RemovalPause = 50.millis
 
   /** How long it may take until the emptied network can be removed. */
-  private val Patience = 10.seconds
+  private val RemovalTimeout = 10.seconds
 
   /** How often it looks for free addresses. */
   private val Attempts = 3

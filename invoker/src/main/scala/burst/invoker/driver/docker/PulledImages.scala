@@ -37,33 +37,33 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
   private val known = AtomicReference(read().flatMap(settled))
 
   /** Records an image that is about to be pulled. */
-  def expect(reference: String): Unit = note(reference)(_ :+ Pulled(reference, None, 0))
+  def expect(reference: String): Unit = record(reference)(_ :+ Pulled(reference, None, 0))
 
   /** Forgets an image whose pull failed, unless it exists all the same. */
   def settle(reference: String): Unit =
     val found = settled(Pulled(reference, None, 0))
-    note(reference)(_ ++ found)
+    record(reference)(_ ++ found)
 
   /** Records an image that has been pulled, as the most recently requested; completes when there is room for
     * it.
     */
   def add(reference: String, image: StoredImage): Future[Unit] =
-    note(reference)(_ :+ Pulled(reference, Some(image.id), image.bytes))
+    record(reference)(_ :+ Pulled(reference, Some(image.id), image.bytes))
     Future:
       val _ = evict(known.get.map(_.bytes).sum - most, Set(reference))
 
   /** Removes an image that was pulled in vain; no other is removed for it. */
   def drop(reference: String, image: StoredImage): Future[Unit] =
-    val unwanted = Pulled(reference, Some(image.id), image.bytes)
-    note(reference)(unwanted +: _)
+    val pulled = Pulled(reference, Some(image.id), image.bytes)
+    record(reference)(pulled +: _)
     Future:
-      val _ = removed(unwanted)
+      val _ = removed(pulled)
 
   /** Records a further use of an image, whoever had it pulled. */
-  def want(reference: String): Unit =
+  def recordUse(reference: String): Unit =
     val _ = known.updateAndGet: images =>
-      val (wanted, others) = images.partition(_.reference == reference)
-      others ++ wanted
+      val (used, others) = images.partition(_.reference == reference)
+      others ++ used
 
   /** Removes images of at least this many bytes, whatever their limit, as the disk is full; returns whether
     * any were removed.
@@ -74,11 +74,11 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
   def close(): Unit =
     val _ = thread.shutdownNow()
 
-  /** Removes images that are not `spared`; returns how many bytes are freed, or about to be. */
-  @tailrec private def evict(bytes: Long, spared: Set[String], freed: Long = 0): Long =
-    known.get.find(image => image.id.isDefined && !spared(image.reference)) match
+  /** Removes images that are not `excluded`; returns how many bytes are freed, or about to be. */
+  @tailrec private def evict(bytes: Long, excluded: Set[String], freed: Long = 0): Long =
+    known.get.find(image => image.id.isDefined && !excluded(image.reference)) match
       case Some(image) if freed < bytes && !thread.isShutdown =>
-        evict(bytes, spared + image.reference, freed + removed(image))
+        evict(bytes, excluded + image.reference, freed + removed(image))
       case _ => freed
 
   /** Removes an image, and returns how many bytes that frees. An image still counts until it is known to be
@@ -87,9 +87,9 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
   private def removed(image: Pulled): Long =
     try
       val own = store.find(image.reference).exists(found => image.id.contains(found.id))
-      val removal = if own then store.remove(image.reference) else Removal.Gone
-      if removal == Removal.Gone then change(_.filterNot(_ == image))
-      if removal == Removal.Stays then 0 else image.bytes
+      val removal = if own then store.remove(image.reference) else Removal.Removed
+      if removal == Removal.Removed then change(_.filterNot(_ == image))
+      if removal == Removal.InUse then 0 else image.bytes
     catch
       case NonFatal(problem) =>
         log.warn("image {} cannot be removed: {}", image.reference, DockerDriver.reason(problem))
@@ -105,7 +105,7 @@ private[driver] final class PulledImages(file: Path, most: Long, store: ImageSto
           log.warn("it is not known whether {} is there: {}", image.reference, DockerDriver.reason(problem))
           Some(image)
 
-  private def note(reference: String)(add: Vector[Pulled] => Vector[Pulled]): Unit =
+  private def record(reference: String)(add: Vector[Pulled] => Vector[Pulled]): Unit =
     change(images => add(images.filterNot(_.reference == reference)))
 
   private def change(to: Vector[Pulled] => Vector[Pulled]): Unit =
@@ -148,10 +148,10 @@ private[driver] trait ImageStore:
   def remove(reference: String): Removal
 
 private[driver] enum Removal:
-  case Gone
+  case Removed
 
   /** It takes longer than the call waits. */
-  case Going
+  case InProgress
 
   /** Somebody uses it. */
-  case Stays
+  case InUse

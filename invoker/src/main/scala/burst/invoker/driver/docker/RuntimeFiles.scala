@@ -29,5 +29,5 @@ private[driver] object RuntimeFiles:
   val Preloaded = "/etc/ld.so.preload"
 
   /** Whether a variable affects a loader or a C library: images must not set those for ours. */
-  def isTold(variable: String): Boolean =
+  def isReserved(variable: String): Boolean =
     List("LD_", "GLIBC_", "MALLOC_", "BURST_").exists(variable.startsWith)

@@ -31,7 +31,7 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
   private val freed = AtomicReference(Deadline.now - RefusedFor)
   private val most = settings.size << 20
   private val pull = ImagePull(daemon, most, settings.pullTimeout)
-  private val kept = PulledImages(file, settings.disk << 20, Store)
+  private val pulledImages = PulledImages(file, settings.disk << 20, Store)
 
   /** Returns the image of this name, which is pulled if it does not exist; or the reason why there is none.
     */
@@ -42,15 +42,15 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
       val reference = withTag(name)
       Future(inspect(reference)).flatMap:
         case Some(found) =>
-          kept.want(reference)
+          pulledImages.recordUse(reference)
           Future.successful(accept(found))
         case None => refusal(reference).fold(pulled(reference))(it => Future.successful(Left(it)))
       .recover { case NonFatal(problem) => Left(ImageProblem.Refused(DockerDriver.reason(problem))) }
 
   /** Whether it has been removed since it was found. Blocks. */
-  def isGone(image: UserImage): Boolean = Try(inspect(image.id)).toOption.exists(_.isEmpty)
+  def isRemoved(image: UserImage): Boolean = Try(inspect(image.id)).toOption.exists(_.isEmpty)
 
-  def close(): Unit = kept.close()
+  def close(): Unit = pulledImages.close()
 
   private def inspect(reference: String): Option[InspectImageResponse] =
     try Some(daemon.calls.inspectImageCmd(reference).exec())
@@ -63,64 +63,64 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
     else if image.volumes.sizeIs > MostVolumes then Left(ImageProblem.TooManyVolumes(MostVolumes))
     else Right(image)
 
-  /** All requests for the same image wait for one pull, whose outcome is judged once. */
+  /** All requests for the same image wait for one pull, whose outcome is evaluated once. */
   private def pulled(reference: String): Future[Either[ImageProblem, UserImage]] =
     val ended = Promise[Either[ImageProblem, UserImage]]()
     Option(pulls.putIfAbsent(reference, ended.future)).getOrElse:
       ended.future.onComplete(_ => pulls.remove(reference))
       val deadline = settings.pullTimeout.fromNow
-      kept.expect(reference)
+      pulledImages.expect(reference)
       val outcome = pull.start(reference, deadline).flatMap:
         case full @ Left(_: ImageProblem.DiskFull) if mayFree() =>
           log.warn("image {} finds no room on the disk: others go that nobody uses", reference)
-          val freed = kept.free(most)
+          val freed = pulledImages.free(most)
           freed.flatMap(if _ then pull.start(reference, deadline) else Future.successful(full))
         case other => Future.successful(other)
-      ended.completeWith(outcome.flatMap(judged(reference, _))).future
+      ended.completeWith(outcome.flatMap(evaluated(reference, _))).future
 
   /** Limits removals: registries can also cause a full disk, with one name after another. */
   private def mayFree(): Boolean =
     val now = Deadline.now
     freed.getAndUpdate(last => if last + RefusedFor <= now then now else last) + RefusedFor <= now
 
-  private def judged(
+  private def evaluated(
       reference: String,
       ended: Either[ImageProblem, Unit]
   ): Future[Either[ImageProblem, UserImage]] = ended match
     case Right(()) =>
-      inspect(reference).fold(without(reference, ImageProblem.Vanished))(keep(reference, _))
-    case Left(problem: ImageProblem.TooLargeToPull) => unwanted(reference, problem)
+      inspect(reference).fold(notPulled(reference, ImageProblem.Missing))(keep(reference, _))
+    case Left(problem: ImageProblem.TooLargeToPull) => tooLarge(reference, problem)
     case Left(problem: ImageProblem.DiskFull) =>
       refuse(reference, problem)
-      without(reference, problem)
-    case Left(problem) => without(reference, problem)
+      notPulled(reference, problem)
+    case Left(problem) => notPulled(reference, problem)
 
   /** Keeps an image if it is acceptable. One that is dropped itself causes no other image to be removed. */
   private def keep(reference: String, found: InspectImageResponse): Future[Either[ImageProblem, UserImage]] =
     accept(found) match
       case Left(problem) =>
         refuse(reference, problem)
-        kept.drop(reference, stored(found)).map(_ => Left(problem))
-      case accepted => kept.add(reference, stored(found)).map(_ => accepted)
+        pulledImages.drop(reference, stored(found)).map(_ => Left(problem))
+      case accepted => pulledImages.add(reference, stored(found)).map(_ => accepted)
 
   /** The daemon may have finished the pull when it was cancelled, or may do so a little later. */
-  private def unwanted(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
+  private def tooLarge(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
     refuse(reference, problem)
     inspect(reference) match
-      case Some(found) => kept.drop(reference, stored(found)).map(_ => Left(problem))
+      case Some(found) => pulledImages.drop(reference, stored(found)).map(_ => Left(problem))
       case None =>
         Delay.after(Stopping):
           try
             inspect(reference) match
-              case Some(found) => kept.drop(reference, stored(found)): Unit
-              case None => kept.settle(reference)
+              case Some(found) => pulledImages.drop(reference, stored(found)): Unit
+              case None => pulledImages.settle(reference)
           catch
             case NonFatal(unknown) =>
               log.warn("it is not known whether {} is there: {}", reference, DockerDriver.reason(unknown))
         Future.successful(Left(problem))
 
-  private def without(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
-    kept.settle(reference)
+  private def notPulled(reference: String, problem: ImageProblem): Future[Either[ImageProblem, UserImage]] =
+    pulledImages.settle(reference)
     Future.successful(Left(problem))
 
   private def refuse(reference: String, problem: ImageProblem): Unit =
@@ -138,12 +138,12 @@ private[driver] final class UserImages(settings: ImageSettings, daemon: DockerDa
       try
         daemon.calls.removeImageCmd(reference).exec()
         log.info("image {} is removed", reference)
-        Removal.Gone
+        Removal.Removed
       catch
-        case _: NotFoundException => Removal.Gone
+        case _: NotFoundException => Removal.Removed
         case NonFatal(problem) =>
           log.info("image {} stays for now: {}", reference, DockerDriver.reason(problem))
-          if isTimeout(problem) then Removal.Going else Removal.Stays
+          if isTimeout(problem) then Removal.InProgress else Removal.InUse
 
 private[driver] object UserImages:
   private val MostVolumes = 16
@@ -170,14 +170,14 @@ private[driver] object UserImages:
 
   def of(found: InspectImageResponse): UserImage =
     val config = Option(found.getConfig)
-    def words(get: com.github.dockerjava.api.model.ContainerConfig => Array[String]) =
+    def strings(get: com.github.dockerjava.api.model.ContainerConfig => Array[String]) =
       config.flatMap(it => Option(get(it))).fold(Vector.empty[String])(_.toVector)
-    val variables = words(_.getEnv).map: variable =>
+    val variables = strings(_.getEnv).map: variable =>
       val (name, value) = variable.span(_ != '=')
       name -> value.drop(1)
     UserImage(
       found.getId,
-      words(_.getEntrypoint) ++ words(_.getCmd),
+      strings(_.getEntrypoint) ++ strings(_.getCmd),
       config.flatMap(it => Option(it.getWorkingDir)).filter(_.nonEmpty).getOrElse("/"),
       variables.toMap,
       config.flatMap(it => Option(it.getVolumes)).fold(Vector.empty)(_.asScala.keys.toVector.sorted)

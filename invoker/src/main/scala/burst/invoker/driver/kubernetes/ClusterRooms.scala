@@ -28,7 +28,7 @@ private[driver] final class ClusterRooms private (
     extends AutoCloseable:
   import ClusterRooms.*
 
-  private val due = AtomicBoolean()
+  private val updatePending = AtomicBoolean()
   private var closed = Map.empty[String, Deadline]
   private var listeners = Vector.empty[() => Unit]
   @volatile private var last = ClusterRoom(Vector.empty, settings.memoryOverhead, most)
@@ -54,7 +54,7 @@ private[driver] final class ClusterRooms private (
     listeners :+= changed
 
   /** All existing nodes, by the label that Kubernetes gives each. */
-  def hosts: Set[String] = nodes.getStore.list().asScala.map(NodeSeen.host).toSet
+  def hosts: Set[String] = nodes.getStore.list().asScala.map(NodeInfo.host).toSet
 
   /** Called when a node had no room for what should have fit: it gets nothing for a while, as Kubernetes
     * knows more about it than is seen here.
@@ -74,21 +74,22 @@ private[driver] final class ClusterRooms private (
   private def begin(): Unit =
     for informer <- Vector(pods, nodes) do
       val started = informer.start().toCompletableFuture
-      val _ = started.get((cluster.callTimeout * Patience).toMillis, TimeUnit.MILLISECONDS)
+      val _ = started.get((cluster.callTimeout * SyncTimeoutFactor).toMillis, TimeUnit.MILLISECONDS)
     update()
 
-  private def updateSoon(): Unit = if due.compareAndSet(false, true) then Delay.after(Pause)(update())
+  private def updateSoon(): Unit =
+    if updatePending.compareAndSet(false, true) then Delay.after(Pause)(update())
 
   private def update(): Unit =
-    due.set(false)
-    val told = synchronized:
+    updatePending.set(false)
+    val callbacks = synchronized:
       closed = closed.filterNot(_._2.isOverdue())
-      val seen = nodes.getStore.list().asScala.map(NodeSeen.of(_, arch))
+      val seen = nodes.getStore.list().asScala.map(NodeInfo.of(_, arch))
       val now = NodeCapacity.room(seen, others.byNode, settings, most, closed.keySet)
-      val news = now != last
+      val hasChanged = now != last
       last = now
-      if news then listeners else Vector.empty
-    told.foreach(_())
+      if hasChanged then listeners else Vector.empty
+    callbacks.foreach(_())
 
 private[driver] object ClusterRooms:
   private val log = LoggerFactory.getLogger(classOf[ClusterRooms])
@@ -99,14 +100,14 @@ private[driver] object ClusterRooms:
   private val HoldOff = 15.seconds
 
   /** In timeouts of calls: listing a large cluster takes more than one call. */
-  private val Patience = 3
+  private val SyncTimeoutFactor = 3
 
   /** The codes of an API server's answers if access is denied. */
-  private val Hidden = Set(401, 403, 404)
+  private val Denied = Set(401, 403, 404)
 
-  private def isHidden(problem: Throwable): Boolean =
+  private def isDenied(problem: Throwable): Boolean =
     Iterator.iterate(problem)(_.getCause).takeWhile(_ != null).exists:
-      case answer: KubernetesClientException => Hidden(answer.getCode)
+      case answer: KubernetesClientException => Denied(answer.getCode)
       case _ => false
 
   /** Returns nothing, and logs why, if the invoker is not allowed to watch the cluster. Blocks until the
@@ -128,7 +129,7 @@ private[driver] object ClusterRooms:
       log.info("the cluster has {} slots for packs, on {} nodes", nodes.map(_.slots).sum, nodes.size)
       Some(rooms)
     catch
-      case NonFatal(problem) if !isHidden(problem) =>
+      case NonFatal(problem) if !isDenied(problem) =>
         rooms.close()
         throw SetupException(
           s"the cluster's nodes and pods cannot be watched: ${KubernetesCluster.reason(problem)}",

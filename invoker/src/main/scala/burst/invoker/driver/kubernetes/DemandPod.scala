@@ -67,18 +67,18 @@ private[driver] object DemandPod:
 
   /** The pods to make, at most `most` in total. */
   def kinds(packs: Vector[WantedPacks], most: Int): Map[Kind, Int] =
-    packs.foldLeft((most, Map.empty[Kind, Int])) { case ((left, all), wanted) =>
-      val kind = Kind(wanted.workers, wanted.memory)
-      val count = wanted.count.min(left)
-      (left - count, if count > 0 then all.updated(kind, all.getOrElse(kind, 0) + count) else all)
+    packs.foldLeft((most, Map.empty[Kind, Int])) { case ((remaining, all), pack) =>
+      val kind = Kind(pack.workers, pack.memory)
+      val count = pack.count.min(remaining)
+      (remaining - count, if count > 0 then all.updated(kind, all.getOrElse(kind, 0) + count) else all)
     }._2
 
   /** On a node that packs could use, but none of these. */
   private def elsewhere(hosts: Set[String], arch: String): Affinity =
     import PackPod.rule
     val fits = List(
-      rule(NodeSeen.OsLabel, "In", Seq("linux")),
-      rule(NodeSeen.ArchLabel, "In", Seq(NodeSeen.goArch(arch)))
+      rule(NodeInfo.OsLabel, "In", Seq("linux")),
+      rule(NodeInfo.ArchLabel, "In", Seq(NodeInfo.goArch(arch)))
     )
-    val rules = fits ++ Option.when(hosts.nonEmpty)(rule(NodeSeen.HostLabel, "NotIn", hosts))
+    val rules = fits ++ Option.when(hosts.nonEmpty)(rule(NodeInfo.HostLabel, "NotIn", hosts))
     PackPod.affinity(NodeSelectorTermBuilder().withMatchExpressions(rules.asJava).build())

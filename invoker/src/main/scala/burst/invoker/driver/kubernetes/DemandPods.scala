@@ -35,25 +35,25 @@ private[driver] final class DemandPods(
   private val calls = Object()
   private var made = false
   @volatile private var closed = false
-  @volatile private var rests = Deadline.now
+  @volatile private var backOffUntil = Deadline.now
 
-  private var wanted = Vector.empty[WantedPacks]
-  private var due = false
+  private var waitingPacks = Vector.empty[WantedPacks]
+  private var scheduled = false
 
   /** Whether the last round failed, which is logged once; and whether this one has. */
   private var failing = false
   @volatile private var broken = false
 
   /** Does not block. */
-  def want(packs: Vector[WantedPacks]): Unit = synchronized:
-    wanted = packs
-    if !due && !closed then
-      due = true
-      Delay.after(Pause)(keep())
+  def requestRoom(packs: Vector[WantedPacks]): Unit = synchronized:
+    waitingPacks = packs
+    if !scheduled && !closed then
+      scheduled = true
+      Delay.after(Pause)(check())
 
   /** If demand pods leave packs no room, for example because of a quota, they are removed for a while. */
   def backOff(): Unit =
-    rests = Rest.fromNow
+    backOffUntil = BackOff.fromNow
     clear()
 
   /** Removes all demand pods, including those of an earlier run. Blocks. */
@@ -66,28 +66,28 @@ private[driver] final class DemandPods(
     calls.synchronized:
       if made then clear()
 
-  private def keep(): Unit = if !closed then
-    val packs = synchronized(if rests.hasTimeLeft() then Vector.empty else wanted)
+  private def check(): Unit = if !closed then
+    val packs = synchronized(if backOffUntil.hasTimeLeft() then Vector.empty else waitingPacks)
     broken = false
-    val left = attempt(calls.synchronized(settle(DemandPod.kinds(packs, settings.demandPods))))
+    val remaining = attempt(calls.synchronized(reconcile(DemandPod.kinds(packs, settings.demandPods))))
     synchronized:
       failing = broken
-      due = !closed && (wanted.nonEmpty || left.forall(_ > 0))
-      if due then Delay.after(Interval)(keep())
+      scheduled = !closed && (waitingPacks.nonEmpty || remaining.forall(_ > 0))
+      if scheduled then Delay.after(Interval)(check())
 
   /** Returns how many may exist afterwards. */
-  private def settle(kinds: Map[DemandPod.Kind, Int]): Int =
-    val here = hosts()
-    val (waiting, others) = pods().partition(DemandPod.waits(_, here))
+  private def reconcile(kinds: Map[DemandPod.Kind, Int]): Int =
+    val currentHosts = hosts()
+    val (waiting, others) = pods().partition(DemandPod.waits(_, currentHosts))
     val byKind = waiting.groupBy(DemandPod.kind)
     val surplus =
-      for (kind, there) <- byKind.toVector; pod <- there.drop(kind.flatMap(kinds.get).getOrElse(0)) yield pod
+      for (kind, alike) <- byKind.toVector; pod <- alike.drop(kind.flatMap(kinds.get).getOrElse(0)) yield pod
     (others ++ surplus).foreach(pod => attempt(remove(pod)))
     if others.isEmpty then
       for
         (kind, count) <- kinds
         _ <- 0 until count - byKind.get(Some(kind)).fold(0)(_.size)
-      do attempt(create(DemandPod.pod(settings, owner, kind, here, arch, cluster.invoker)))
+      do attempt(create(DemandPod.pod(settings, owner, kind, currentHosts, arch, cluster.invoker)))
     kinds.valuesIterator.sum + others.size + surplus.size
 
   private def create(pod: Pod): Unit = if !closed then
@@ -104,9 +104,9 @@ private[driver] final class DemandPods(
     try Some(calls)
     catch
       case NonFatal(problem) =>
-        val news = synchronized(!failing && !broken)
+        val isFirst = synchronized(!failing && !broken)
         broken = true
-        if news then
+        if isFirst then
           log.warn("pods that show what waits cannot be kept: {}", KubernetesCluster.reason(problem))
         None
 
@@ -114,4 +114,4 @@ private[driver] object DemandPods:
   /** The time between a change of demand and the reaction. */
   private val Pause = 100.millis
   private val Interval = 2.seconds
-  private val Rest = 30.seconds
+  private val BackOff = 30.seconds

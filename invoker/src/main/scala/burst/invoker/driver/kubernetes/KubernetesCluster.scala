@@ -63,7 +63,7 @@ object KubernetesCluster:
       case NonFatal(problem) =>
         client.close()
         problem match
-          case told: SetupException => throw told
+          case setup: SetupException => throw setup
           case _ =>
             throw SetupException(
               s"Kubernetes does not answer (${reason(problem)}): run the invoker in a pod or where kubectl " +

@@ -55,10 +55,10 @@ final class KubernetesDriver(
   override def room: Option[ClusterRoom] = rooms.map(_.current)
   override def onRoom(changed: () => Unit): Unit = rooms.foreach(_.onChange(changed))
 
-  override def want(packs: Vector[WantedPacks]): Unit = demand.foreach(_.want(packs))
+  override def requestRoom(packs: Vector[WantedPacks]): Unit = demand.foreach(_.requestRoom(packs))
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
-    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
+    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unsupported(image, name)))
     case _ => launch(limits(resources), PackageSource.Sent(resources.packagePath), resources.node)
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
@@ -112,11 +112,11 @@ final class KubernetesDriver(
             case _ => false
           if overQuota then demand.foreach(_.backOff())
           // if no node has room for such a pod, that says nothing about this invoker
-          val crowded = problem match
+          val hasNoRoom = problem match
             case _: PodProblem.Unplaced => true
             case _ => pod.snapshot.exists(PodState.foundNoRoom)
-          if crowded then for rooms <- rooms; node <- node do rooms.refused(node)
-          val waits = crowded || overQuota && node.isDefined
+          if hasNoRoom then for rooms <- rooms; node <- node do rooms.refused(node)
+          val waits = hasNoRoom || overQuota && node.isDefined
           val failure = Driver
             .startFailed(s"the pack's pod did not come up: ${problem.sentence}")
             .copy(operation = Option.when(waits)(Operation.Schedule))
@@ -145,7 +145,7 @@ final class KubernetesDriver(
         .resource(PackPod.pod(settings, pod.name, owner, allowed, user, cluster.invoker, node))
         .create()
     finally
-      val _ = pod.asked.trySuccess(())
+      val _ = pod.creationAnswered.trySuccess(())
 
   private def awaitListening(
       pod: WatchedPod,
@@ -197,27 +197,27 @@ final class KubernetesDriver(
   /** Whether the pod has the limits now. If its node has no room for them, or cannot reduce them, the change
     * is withdrawn.
     */
-  private def change(own: PodContainer, wanted: PodLimits): Future[Boolean] =
+  private def change(own: PodContainer, requested: PodLimits): Future[Boolean] =
     val before = own.limits.current
     def held(snapshot: PodSnapshot): Option[Boolean] = snapshot match
       case PodSnapshot.Present(pod) if PodState.exit(snapshot).isEmpty =>
-        if PodState.limits(pod).contains(wanted) then Some(true)
-        else Option.when(PodState.refused(pod, wanted))(false)
+        if PodState.limits(pod).contains(requested) then Some(true)
+        else Option.when(PodState.refused(pod, requested))(false)
       case _ => Some(false)
-    propose(own, wanted).flatMap: accepted =>
-      if !accepted || before == wanted then Future.successful(accepted)
+    propose(own, requested).flatMap: accepted =>
+      if !accepted || before == requested then Future.successful(accepted)
       else
         own.pod.until(held, ResizeBound).flatMap: outcome =>
           if outcome.contains(true) then Future.successful(true) else propose(own, before).map(_ => false)
 
   /** Whether the API accepts the limits, which the kubelet then applies. */
-  private def propose(own: PodContainer, wanted: PodLimits): Future[Boolean] =
+  private def propose(own: PodContainer, requested: PodLimits): Future[Boolean] =
     own.limits
-      .change(wanted): _ =>
+      .change(requested): _ =>
         if !cluster.resizes then Change.Refused
         else
           val patch = s"""[{"op":"replace","path":"/spec/containers/0/resources","value":${cluster.json(
-              wanted.resources
+              requested.resources
             )}}]"""
           Try(cluster.pods.withName(own.id).subresource("resize").patch(AsJsonPatch, patch)).fold(
             problem =>
@@ -233,12 +233,12 @@ final class KubernetesDriver(
   def stop(container: Container): Future[StopOutcome] = container match
     case own: PodContainer =>
       // Its CPUs and memory are free as soon as it is dead; the kubelet takes longer to clean up.
-      Future.firstCompletedOf(Seq(own.exit.map(_ => StopOutcome.Gone), remove(own.pod)))
-    case _ => Future.successful(StopOutcome.Gone)
+      Future.firstCompletedOf(Seq(own.exit.map(_ => StopOutcome.Stopped), remove(own.pod)))
+    case _ => Future.successful(StopOutcome.Stopped)
 
   def removeOrphans(): Future[Int] =
     for
-      removed <- Future.traverse(watched.strangers())(remove)
+      removed <- Future.traverse(watched.orphans())(remove)
       _ <- Future(demand.foreach(_.clear()))
       _ <- Future(cluster.secrets.withLabel(PackPod.OwnerLabel, owner).delete()).recover: problem =>
         log.error("cannot remove tokens of an earlier run: {}", KubernetesCluster.reason(problem))
@@ -257,19 +257,19 @@ final class KubernetesDriver(
 
   /** Completes when the API no longer knows the pod, that is, when its kubelet has confirmed its end. */
   private def remove(pod: WatchedPod): Future[StopOutcome] =
-    val removal = pod.asked.future
+    val removal = pod.creationAnswered.future
       .map(_ => delete(pod))
-      .flatMap(_ => pod.until(PodState.gone, settings.stopTimeout))
+      .flatMap(_ => pod.until(PodState.deleted, settings.stopTimeout))
       .flatMap:
-        case Some(()) => Future.successful(StopOutcome.Gone)
+        case Some(()) => Future.successful(StopOutcome.Stopped)
         case None => Future(lookFor(pod))
       .recover: problem =>
-        stillThere(pod, KubernetesCluster.reason(problem))
+        notStopped(pod, KubernetesCluster.reason(problem))
     removals.add(removal)
     removal.onComplete(_ => removals.remove(removal))
     removal
 
-  private def delete(pod: WatchedPod): Unit = if !pod.isGone then
+  private def delete(pod: WatchedPod): Unit = if !pod.isDeleted then
     deleteToken(pod.name)
     if cluster.pods.withName(pod.name).delete().isEmpty then watched.lost(pod.name)
 
@@ -281,12 +281,12 @@ final class KubernetesDriver(
   private def lookFor(pod: WatchedPod): StopOutcome =
     if cluster.pods.withName(pod.name).get() == null then
       watched.lost(pod.name)
-      StopOutcome.Gone
-    else stillThere(pod, s"its node has not confirmed its end within ${settings.stopTimeout.toCoarsest}")
+      StopOutcome.Stopped
+    else notStopped(pod, s"its node has not confirmed its end within ${settings.stopTimeout.toCoarsest}")
 
-  private def stillThere(pod: WatchedPod, why: String): StopOutcome =
+  private def notStopped(pod: WatchedPod, why: String): StopOutcome =
     log.error("pod {} cannot be removed: {}", pod.name, why)
-    StopOutcome.StillThere(s"pod ${pod.name} cannot be removed: $why")
+    StopOutcome.NotStopped(s"pod ${pod.name} cannot be removed: $why")
 
 object KubernetesDriver:
   private val ConnectTimeout = 1.second

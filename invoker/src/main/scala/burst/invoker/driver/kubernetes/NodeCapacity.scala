@@ -6,18 +6,18 @@ import io.fabric8.kubernetes.api.model.{Node, Quantity, Taint}
 import scala.jdk.CollectionConverters.*
 
 /** The properties of a node that matter to packs. `since` is its creation time in Kubernetes' format;
-  * `counts` is whether it is for pods without any tolerations, `takes` whether such pods can be scheduled to
-  * it now.
+  * `eligible` is whether it is for pods without any tolerations, `schedulable` whether such pods can be
+  * scheduled to it now.
   */
-private[driver] final case class NodeSeen(
+private[driver] final case class NodeInfo(
     name: String,
     since: String,
-    counts: Boolean,
-    takes: Boolean,
+    eligible: Boolean,
+    schedulable: Boolean,
     allocatable: PodUse
 )
 
-private[driver] object NodeSeen:
+private[driver] object NodeInfo:
   private val Blocking = Set("NoSchedule", "NoExecute")
 
   /** Kubernetes' own taints come and go with a node's state; others reserve the node for certain pods. */
@@ -33,7 +33,7 @@ private[driver] object NodeSeen:
     labels.flatMap(known => Option(known.get(HostLabel))).getOrElse(node.getMetadata.getName)
 
   /** `arch` is what packs are built for, as reported by `uname`. */
-  def of(node: Node, arch: String): NodeSeen =
+  def of(node: Node, arch: String): NodeInfo =
     val labels = Option(node.getMetadata.getLabels).fold(Map.empty[String, String])(_.asScala.toMap)
     val fits = labels.get(OsLabel).forall(_ == "linux") &&
       labels.get(ArchLabel).forall(_ == goArch(arch))
@@ -44,11 +44,11 @@ private[driver] object NodeSeen:
     val ready = Option(node.getStatus).exists:
       _.getConditions.asScala.exists(it => it.getType == "Ready" && it.getStatus == "True")
     val leaving = node.getMetadata.getDeletionTimestamp != null
-    NodeSeen(
+    NodeInfo(
       node.getMetadata.getName,
       Option(node.getMetadata.getCreationTimestamp).getOrElse(""),
-      counts = fits && taints.forall(_.getKey.startsWith(Passing)),
-      takes = fits && ready && taints.isEmpty && !cordoned && !leaving,
+      eligible = fits && taints.forall(_.getKey.startsWith(Passing)),
+      schedulable = fits && ready && taints.isEmpty && !cordoned && !leaving,
       allocatable(node)
     )
 
@@ -81,7 +81,7 @@ private[driver] object NodeSeen:
   */
 private[driver] object NodeCapacity:
   def room(
-      nodes: Iterable[NodeSeen],
+      nodes: Iterable[NodeInfo],
       others: Map[String, PodUse],
       settings: KubernetesSettings,
       most: Int,
@@ -91,19 +91,19 @@ private[driver] object NodeCapacity:
     // packs of several workers are rounded down only once
     val need = one.copy(cpuMillis = one.cpuMillis.max(math.ceil(settings.cpuFactor * 1000).toLong))
     val own = nodes.toVector
-      .filter(_.counts)
+      .filter(_.eligible)
       .sortBy(node => (node.since, node.name))
       .zipWithIndex
       .collect { case (node, turn) if turn % settings.share.of == settings.share.index => node }
-    val rooms = own.filter(node => node.takes && !closed(node.name)).map: node =>
-      val left = node.allocatable - others.getOrElse(node.name, PodUse.Nothing)
-      NodeRoom(node.name, slots(left, need), left.memory >> 20)
+    val rooms = own.filter(node => node.schedulable && !closed(node.name)).map: node =>
+      val free = node.allocatable - others.getOrElse(node.name, PodUse.Nothing)
+      NodeRoom(node.name, slots(free, need), free.memory >> 20)
     val (_, bounded) = rooms.foldLeft((most, Vector.empty[NodeRoom])):
-      case ((left, taken), room) =>
-        val slots = room.slots.min(left)
-        (left - slots, taken :+ room.copy(slots = slots))
+      case ((remaining, taken), room) =>
+        val slots = room.slots.min(remaining)
+        (remaining - slots, taken :+ room.copy(slots = slots))
     ClusterRoom(bounded.filter(_.slots > 0), settings.memoryOverhead, most)
 
-  private def slots(left: PodUse, need: PodLimits): Int =
-    val most = List(left.cpuMillis / need.cpuMillis, left.memory / need.memory, left.pods.toLong)
+  private def slots(free: PodUse, need: PodLimits): Int =
+    val most = List(free.cpuMillis / need.cpuMillis, free.memory / need.memory, free.pods.toLong)
     most.min.max(0L).min(Int.MaxValue).toInt

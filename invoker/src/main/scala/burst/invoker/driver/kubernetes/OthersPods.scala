@@ -40,8 +40,8 @@ private[driver] final class OthersPods(owner: String, namespace: String, changed
   private def isOwn(pod: Pod): Boolean =
     Option(pod.getMetadata.getLabels).exists: labels =>
       // demand pods leave as soon as they have a node; by the label alone anybody could hide
-      val stands = pod.getMetadata.getNamespace == namespace && labels.containsKey(DemandPod.Label)
-      labels.get(PackPod.OwnerLabel) == owner || stands
+      val isDemandPod = pod.getMetadata.getNamespace == namespace && labels.containsKey(DemandPod.Label)
+      labels.get(PackPod.OwnerLabel) == owner || isDemandPod
 
   private def bare(pod: Pod): Pod =
     val metadata = ObjectMetaBuilder()

@@ -9,7 +9,7 @@ private[driver] enum PodProblem:
   case Ended(exit: ContainerExit)
 
   /** It waits for something that will not happen, according to Kubernetes. */
-  case Hopeless(told: String)
+  case Unresolvable(message: String)
   case Late(within: FiniteDuration, obstacle: Option[String])
 
   /** Its node had no room for it. */
@@ -23,7 +23,7 @@ private[driver] enum PodProblem:
   def sentence: String = this match
     case Deleted => "the pod was deleted"
     case Ended(exit) => s"the pod ${exit.how}"
-    case Hopeless(told) => told
+    case Unresolvable(message) => message
     case Late(within, obstacle) =>
       s"its runtime did not listen within ${within.toCoarsest}${PodProblem.added(obstacle)}"
     case Unplaced(node, within, obstacle) =>

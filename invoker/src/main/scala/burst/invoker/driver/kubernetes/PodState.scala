@@ -7,7 +7,7 @@ import scala.jdk.CollectionConverters.*
 /** The last known state of a pod. */
 private[driver] enum PodSnapshot:
   case Present(pod: Pod)
-  case Gone
+  case Deleted
 
 /** Interprets the status of a pack's pod: pure functions. Reasons are those that Kubernetes gives, on one
   * line.
@@ -16,24 +16,24 @@ private[driver] object PodState:
 
   /** Where its runtime will listen, or why it never will. */
   def address(snapshot: PodSnapshot): Option[Either[PodProblem, String]] = snapshot match
-    case PodSnapshot.Gone => Some(Left(PodProblem.Deleted))
+    case PodSnapshot.Deleted => Some(Left(PodProblem.Deleted))
     case PodSnapshot.Present(pod) =>
       exit(snapshot)
         .map(exit => Left(PodProblem.Ended(exit)))
         .orElse(waiting(pod).collect {
-          case (reason, why) if Hopeless(reason) => Left(PodProblem.Hopeless(why))
+          case (reason, why) if Unresolvable(reason) => Left(PodProblem.Unresolvable(why))
         })
         .orElse(status(pod).flatMap(status => text(status.getPodIP)).map(Right(_)))
 
   /** What keeps it from running, if known. */
   def obstacle(snapshot: PodSnapshot): Option[String] = snapshot match
-    case PodSnapshot.Gone => None
+    case PodSnapshot.Deleted => None
     case PodSnapshot.Present(pod) => waiting(pod).map(_(1)).orElse(noNode(pod))
 
   /** Whether it has been scheduled, or never will be. */
   def placed(snapshot: PodSnapshot): Option[Unit] =
     val onNode = snapshot match
-      case PodSnapshot.Gone => true
+      case PodSnapshot.Deleted => true
       case PodSnapshot.Present(pod) =>
         Option(pod.getSpec).exists(it => text(it.getNodeName).isDefined) || status(pod).exists(it =>
           text(it.getPodIP).isDefined
@@ -42,16 +42,16 @@ private[driver] object PodState:
 
   /** Whether no node has room for it, or its node rejected it. */
   def foundNoRoom(snapshot: PodSnapshot): Boolean = snapshot match
-    case PodSnapshot.Gone => false
+    case PodSnapshot.Deleted => false
     case PodSnapshot.Present(pod) =>
       noNode(pod).isDefined || status(pod).exists(it => text(it.getReason).exists(_.startsWith("OutOf")))
 
   def exit(snapshot: PodSnapshot): Option[ContainerExit] = snapshot match
-    case PodSnapshot.Gone => Some(ContainerExit(None, oomKilled = false, Some("the pod was deleted")))
+    case PodSnapshot.Deleted => Some(ContainerExit(None, oomKilled = false, Some("the pod was deleted")))
     case PodSnapshot.Present(pod) => terminated(pod).orElse(finished(pod))
 
-  def gone(snapshot: PodSnapshot): Option[Unit] = snapshot match
-    case PodSnapshot.Gone => Some(())
+  def deleted(snapshot: PodSnapshot): Option[Unit] = snapshot match
+    case PodSnapshot.Deleted => Some(())
     case PodSnapshot.Present(_) => None
 
   /** The limits that the kubelet enforces, if it reports them. */
@@ -62,16 +62,16 @@ private[driver] object PodState:
     * that. Servers before 1.34 do not report which request a refusal belongs to; it then does not count as
     * one.
     */
-  def refused(pod: Pod, wanted: PodLimits): Boolean =
-    val asked = Option(pod.getSpec).flatMap(_.getContainers.asScala.headOption).flatMap(container =>
+  def refused(pod: Pod, requested: PodLimits): Boolean =
+    val current = Option(pod.getSpec).flatMap(_.getContainers.asScala.headOption).flatMap(container =>
       PodLimits.read(container.getResources)
     )
-    asked.contains(wanted) && condition(pod, "PodResizePending", "True").exists: condition =>
+    current.contains(requested) && condition(pod, "PodResizePending", "True").exists: condition =>
       condition.getObservedGeneration != null &&
         condition.getObservedGeneration == pod.getMetadata.getGeneration
 
   /** Reasons that waiting does not resolve, or for which it has already been tried. */
-  private val Hopeless = Set("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
+  private val Unresolvable = Set("ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 
   private def terminated(pod: Pod): Option[ContainerExit] =
     for
@@ -80,7 +80,7 @@ private[driver] object PodState:
       end <- Option(state.getTerminated)
     yield
       val reason = text(end.getReason).filterNot(Set("Error", "Completed", "OOMKilled"))
-      val why = reason.map(told(_, end.getMessage)).orElse(cause(pod))
+      val why = reason.map(describe(_, end.getMessage)).orElse(cause(pod))
       ContainerExit(Option(end.getExitCode).map(_.intValue), end.getReason == "OOMKilled", why)
 
   /** Ended by Kubernetes, perhaps before it had a container. */
@@ -93,7 +93,7 @@ private[driver] object PodState:
     for
       status <- status(pod)
       reason <- text(status.getReason)
-    yield told(reason, status.getMessage)
+    yield describe(reason, status.getMessage)
 
   private def waiting(pod: Pod): Option[(String, String)] =
     for
@@ -101,13 +101,13 @@ private[driver] object PodState:
       state <- Option(container.getState)
       waiting <- Option(state.getWaiting)
       reason <- text(waiting.getReason)
-    yield (reason, told(reason, waiting.getMessage))
+    yield (reason, describe(reason, waiting.getMessage))
 
   private def noNode(pod: Pod): Option[String] =
     for
       condition <- condition(pod, "PodScheduled", "False")
       reason <- text(condition.getReason)
-    yield told(reason, condition.getMessage)
+    yield describe(reason, condition.getMessage)
 
   private def condition(pod: Pod, name: String, status: String): Option[PodCondition] =
     this.status(pod).flatMap(_.getConditions.asScala.find(it => it.getType == name && it.getStatus == status))
@@ -119,5 +119,5 @@ private[driver] object PodState:
 
   private def text(value: String): Option[String] = Option(value).filter(_.nonEmpty)
 
-  private def told(reason: String, message: String): String =
+  private def describe(reason: String, message: String): String =
     (reason +: text(message).map(_.linesIterator.mkString(" ").take(300)).toVector).mkString(": ")

@@ -22,12 +22,12 @@ private[driver] final case class PodUse(cpuMillis: Long, memory: Long, pods: Int
 /** What a pod is guaranteed, as Kubernetes' scheduler counts it: pure functions. */
 private[driver] object PodUse:
   val Nothing: PodUse = PodUse(cpuMillis = 0, memory = 0, pods = 0)
-  private val Over = Set("Succeeded", "Failed")
+  private val EndedPhases = Set("Succeeded", "Failed")
 
   /** The node whose resources it holds: a pod that is being deleted holds them until it is gone. */
   def node(pod: Pod): Option[String] =
-    val over = Option(pod.getStatus).flatMap(status => Option(status.getPhase)).exists(Over)
-    Option(pod.getSpec.getNodeName).filter(name => name.nonEmpty && !over)
+    val ended = Option(pod.getStatus).flatMap(status => Option(status.getPhase)).exists(EndedPhases)
+    Option(pod.getSpec.getNodeName).filter(name => name.nonEmpty && !ended)
 
   /** The larger of what its containers need together, including sidecars, and of what runs before those; or
     * the amounts specified for the pod as a whole; plus the overhead of its runtime class.
@@ -40,14 +40,16 @@ private[driver] object PodUse:
     // only the sidecars listed before such a container run beside it: all are counted
     val beginning = before.map(container => read(container.getResources)).foldLeft(Nothing)(_ or _) + always
     val parts = running or beginning
-    val said = Option(spec.getResources)
-      .flatMap(whole => Option(whole.getRequests))
+    val specified = Option(spec.getResources)
+      .flatMap(resources => Option(resources.getRequests))
       .fold(Map.empty[String, Quantity])(_.asScala.toMap)
-    val whole = read(said)
+    val podLevel = read(specified)
     val overhead = Option(spec.getOverhead).fold(Nothing)(amounts => read(amounts.asScala.toMap))
+    val cpuMillis = if specified.contains("cpu") then podLevel.cpuMillis else parts.cpuMillis
+    val memory = if specified.contains("memory") then podLevel.memory else parts.memory
     PodUse(
-      cpuMillis = overhead.cpuMillis + (if said.contains("cpu") then whole.cpuMillis else parts.cpuMillis),
-      memory = overhead.memory + (if said.contains("memory") then whole.memory else parts.memory),
+      cpuMillis = overhead.cpuMillis + cpuMillis,
+      memory = overhead.memory + memory,
       pods = 1
     )
 

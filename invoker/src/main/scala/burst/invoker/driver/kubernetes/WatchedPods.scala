@@ -14,10 +14,10 @@ import scala.util.control.NonFatal
 private[driver] final class WatchedPod(val name: String):
   private final class Waiting[A](read: PodSnapshot => Option[A]):
     val answer: Promise[Option[A]] = Promise()
-    def look(snapshot: PodSnapshot): Unit = read(snapshot).foreach(found => answer.trySuccess(Some(found)))
+    def check(snapshot: PodSnapshot): Unit = read(snapshot).foreach(found => answer.trySuccess(Some(found)))
 
   /** Completes when the API has answered its creation: deleting it before that would have no effect. */
-  val asked: Promise[Unit] = Promise()
+  val creationAnswered: Promise[Unit] = Promise()
 
   private var last = Option.empty[PodSnapshot]
   private var waiting = Vector.empty[Waiting[?]]
@@ -27,7 +27,7 @@ private[driver] final class WatchedPod(val name: String):
     .map(_.getOrElse(ContainerExit(None, oomKilled = false)))(using ExecutionContext.parasitic)
 
   def snapshot: Option[PodSnapshot] = synchronized(last)
-  def isGone: Boolean = snapshot.contains(PodSnapshot.Gone)
+  def isDeleted: Boolean = snapshot.contains(PodSnapshot.Deleted)
 
   /** Returns the first value that `read` finds in the pod's states; nothing if there is none within the
     * bound.
@@ -39,15 +39,15 @@ private[driver] final class WatchedPod(val name: String):
     Delay.after(bound)(waiting.answer.trySuccess(None))
     waiting.answer.future
 
-  def saw(snapshot: PodSnapshot): Unit = synchronized:
-    if !last.contains(PodSnapshot.Gone) then
+  def update(snapshot: PodSnapshot): Unit = synchronized:
+    if !last.contains(PodSnapshot.Deleted) then
       last = Some(snapshot)
-      waiting.foreach(_.look(snapshot))
+      waiting.foreach(_.check(snapshot))
       waiting = waiting.filterNot(_.answer.isCompleted)
 
   private def await[A](read: PodSnapshot => Option[A]): Waiting[A] = synchronized:
     val one = Waiting(read)
-    last.foreach(one.look)
+    last.foreach(one.check)
     if !one.answer.isCompleted then waiting :+= one
     one
 
@@ -63,10 +63,10 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
     // The watch is resumed however it breaks.
     .exceptionHandler((started, _) => started)
     .addEventHandler(new ResourceEventHandler[Pod]:
-      override def onAdd(pod: Pod): Unit = tell(pod)
-      override def onUpdate(before: Pod, pod: Pod): Unit = tell(pod)
+      override def onAdd(pod: Pod): Unit = update(pod)
+      override def onUpdate(before: Pod, pod: Pod): Unit = update(pod)
       override def onDelete(pod: Pod, lastStateUnknown: Boolean): Unit =
-        tell(pod)
+        update(pod)
         lost(pod.getMetadata.getName))
 
   try
@@ -83,17 +83,17 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
   def expect(name: String): WatchedPod = pods.computeIfAbsent(name, WatchedPod(_))
 
   /** Called when it is certain that the pod no longer exists. */
-  def lost(name: String): Unit = Option(pods.remove(name)).foreach(_.saw(PodSnapshot.Gone))
+  def lost(name: String): Unit = Option(pods.remove(name)).foreach(_.update(PodSnapshot.Deleted))
 
   /** The pods that were expected and are not gone. */
   def all: Vector[WatchedPod] = pods.values.asScala.toVector
 
   /** This owner's pods that nobody here has requested; they are expected from now on. */
-  def strangers(): Vector[WatchedPod] =
+  def orphans(): Vector[WatchedPod] =
     val names = informer.getStore.list().asScala.map(_.getMetadata.getName).filterNot(pods.containsKey)
     names.toVector.map: name =>
       val pod = expect(name)
-      pod.asked.trySuccess(())
+      pod.creationAnswered.trySuccess(())
       pod
 
   /** The users of pods that have not ended, including those of this owner's earlier process. */
@@ -103,5 +103,5 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
 
   def close(): Unit = informer.close()
 
-  private def tell(pod: Pod): Unit =
-    Option(pods.get(pod.getMetadata.getName)).foreach(_.saw(PodSnapshot.Present(pod)))
+  private def update(pod: Pod): Unit =
+    Option(pods.get(pod.getMetadata.getName)).foreach(_.update(PodSnapshot.Present(pod)))

@@ -26,7 +26,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   def reserves = false
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
-    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
+    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unsupported(image, name)))
     case _ => launch(sourceOf(resources))
 
   /** A process sees the whole machine: all it needs to receive is the location of the package. */
@@ -72,25 +72,25 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: ProcessContainer => Future(end(own.process))
-    case _ => Future.successful(StopOutcome.Gone)
+    case _ => Future.successful(StopOutcome.Stopped)
 
   /** A life line leaves no orphans behind. */
   def removeOrphans(): Future[Int] = Future.successful(0)
 
   def close(): Future[Unit] =
     Future.traverse(live.asScala.toVector)(process =>
-      Future(end(process)).flatMap(_.settled(StopOutcome.Lingers))
+      Future(end(process)).flatMap(_.settled(StopOutcome.LingerTimeout))
     ).map(_ => ())
 
   private def end(process: RuntimeProcess): StopOutcome =
     val below = process.descendants
     process.end(below) match
-      case StopOutcome.Gone =>
+      case StopOutcome.Stopped =>
         live.remove(process)
-        StopOutcome.Gone
-      case StopOutcome.StillThere(reason, _) =>
-        val gone = EndRetry.ended(process.end(below) == StopOutcome.Gone)
-        StopOutcome.StillThere(reason, gone.map(_ => live.remove(process)).map(_ => ()))
+        StopOutcome.Stopped
+      case StopOutcome.NotStopped(reason, _) =>
+        val stopped = EndRetry.ended(process.end(below) == StopOutcome.Stopped)
+        StopOutcome.NotStopped(reason, stopped.map(_ => live.remove(process)).map(_ => ()))
 
 private final class ProcessContainer(
     val process: RuntimeProcess,

@@ -36,15 +36,15 @@ private[sandbox] final class RemotePeers:
     case None => Right(endpoints)
     case Some(PeerRegistration(_, Some(found))) if found.of == endpoints => Right(found.endpoints)
     case Some(registration) =>
-      val here = endpoints.flatten.flatMap(endpoint => Option(own.get(endpoint)).map(endpoint -> _)).toMap
-      val remote = endpoints.flatten.filterNot(here.contains)
+      val local = endpoints.flatten.flatMap(endpoint => Option(own.get(endpoint)).map(endpoint -> _)).toMap
+      val remote = endpoints.flatten.filterNot(local.contains)
       val relayed =
         if remote.isEmpty then Right(Map.empty[String, String])
         else
           reach(remote).map: socket =>
             remote.zipWithIndex.map((peer, index) => peer -> Shim.relayed(socket, index)).toMap
       relayed.map: relayed =>
-        val found = endpoints.map(_.map(here ++ relayed))
+        val found = endpoints.map(_.map(local ++ relayed))
         // unless it was forgotten in the meantime
         registrations.replace(sandbox, registration, registration.copy(found = Some(Found(endpoints, found))))
         found

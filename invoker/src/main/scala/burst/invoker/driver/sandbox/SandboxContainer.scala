@@ -17,19 +17,19 @@ private[driver] final case class SandboxResources(
 
 /** A shim with the sandbox that it makes, whether or not the sandbox comes up. */
 private[driver] final class Sandbox(val process: RuntimeProcess, val resources: SandboxResources):
-  private val said = process.output.await(Shim.Processes)
+  private val processes = process.output.await(Shim.Processes)
 
   /** Those of its processes whose end ends all others; none while it sets up its namespaces, or if it did not
     * get so far.
     */
-  def below: Vector[ProcessHandle] = said.value.flatMap(_.toOption).getOrElse(Vector.empty)
+  def below: Vector[ProcessHandle] = processes.value.flatMap(_.toOption).getOrElse(Vector.empty)
 
   /** Whether its resources have been given back. */
   val cleared: AtomicBoolean = AtomicBoolean()
 
-  /** Whether its removal is already being retried; `gone` completes when it has been removed. */
+  /** Whether its removal is already being retried; `removed` completes when it has succeeded. */
   val isEnding: AtomicBoolean = AtomicBoolean()
-  val gone: Promise[Unit] = Promise()
+  val removed: Promise[Unit] = Promise()
 
 /** A sandbox with a runtime in it that listens. */
 private[driver] final class SandboxContainer(
@@ -52,10 +52,10 @@ private[driver] final class SandboxContainer(
   /** How it ended is in its last lines of output, which can arrive after its end. */
   val exit: Future[ContainerExit] = process.exitCode.flatMap: code =>
     val late = Promise[Unit]()
-    Delay.after(LastWords)(late.trySuccess(()))
+    Delay.after(OutputTimeout)(late.trySuccess(()))
     Future
       .firstCompletedOf(Seq(process.output.ended, late.future))
       .map(_ => ContainerExit(Some(code), process.output.lastLines.lastOption.contains(Shim.OutOfMemory)))
 
 private object SandboxContainer:
-  private val LastWords = 250.millis
+  private val OutputTimeout = 250.millis

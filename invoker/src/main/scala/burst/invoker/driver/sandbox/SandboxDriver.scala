@@ -90,7 +90,7 @@ final class SandboxDriver(
   // ---- Starting ------------------------------------------------------------------------------------------
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
-    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
+    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unsupported(image, name)))
     case _ => Future(launch(resources, blank = None))
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
@@ -123,7 +123,7 @@ final class SandboxDriver(
       live.add(sandbox)
       val listening =
         try
-          process.say(Shim.line(spec(resources, allowed, owned)))
+          process.writeLine(Shim.line(spec(resources, allowed, owned)))
           process.awaitListening(settings.startTimeout)
         catch
           case problem: IOException => // it has already ended, and has reported why
@@ -136,7 +136,7 @@ final class SandboxDriver(
           failure
     catch
       case problem: IOException =>
-        giveBack(owned)
+        releaseResources(owned)
         Left(RuntimeProcess.refused(problem))
 
   private def spec(resources: PackResources, allowed: ContainerLimits, owned: SandboxResources) =
@@ -189,11 +189,11 @@ final class SandboxDriver(
     case _ => Future.successful(false)
 
   /** Whether it has these limits now, and is alive. */
-  private def hold(own: SandboxContainer, wanted: ContainerLimits): Future[Boolean] =
-    own.limits.change(wanted)(_ => tell(own, wanted)).map(_ == Change.Made && own.process.isAlive)
+  private def hold(own: SandboxContainer, needed: ContainerLimits): Future[Boolean] =
+    own.limits.change(needed)(_ => setLimits(own, needed)).map(_ == Change.Made && own.process.isAlive)
 
-  private def tell(own: SandboxContainer, wanted: ContainerLimits): Change =
-    ask(own, Shim.limits(Shim.Limits(wanted, settings.descriptors)), settings.answerTimeout).fold(
+  private def setLimits(own: SandboxContainer, needed: ContainerLimits): Change =
+    ask(own, Shim.limits(Shim.Limits(needed, settings.descriptors)), settings.answerTimeout).fold(
       problem =>
         log.debug("sandbox {} cannot be given other limits: {}", own.id, problem.sentence)
         Change.Failed
@@ -206,20 +206,20 @@ final class SandboxDriver(
       own: SandboxContainer,
       order: Shim.Order[A],
       timeout: FiniteDuration
-  ): Either[ShimProblem, A] = answered(told(own, order), timeout)
+  ): Either[ShimProblem, A] = answered(send(own, order), timeout)
 
-  private def told[A](own: SandboxContainer, order: Shim.Order[A]): Future[A] =
+  private def send[A](own: SandboxContainer, order: Shim.Order[A]): Future[A] =
     val answer = own.process.output.await(order.answer)
     try
-      own.process.say(order.line)
+      own.process.writeLine(order.line)
       answer
     catch case problem: IOException => Future.failed(problem)
 
   private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[ShimProblem, A] =
-    try Right(PatientAwait.result(answer, timeout))
+    try Right(StallTolerantAwait.result(answer, timeout))
     catch
       case _: TimeoutException => Left(ShimProblem.Silent(timeout))
-      case NonFatal(problem) => Left(ShimProblem.Unheard(problem.getMessage))
+      case NonFatal(problem) => Left(ShimProblem.NoAnswer(problem.getMessage))
 
   // ---- Network -------------------------------------------------------------------------------------------
 
@@ -228,19 +228,19 @@ final class SandboxDriver(
     container match
       case own: SandboxContainer =>
         val isNeeded = access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0
-        own.gate.open(isNeeded)(Future(letThrough(own, access)))
+        own.gate.open(isNeeded)(Future(openNetwork(own, access)))
       case _ => Future.successful(Right(()))
 
   /** Revokes what it could reach before. If packs meet on a server, nobody connects to them directly. */
-  private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
+  private def openNetwork(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
     for
-      meetThere <- toServers(own, access.backend)
-      _ <- if access.egress then toInternet(own) else Right(())
-      _ <- if meetThere || access.elsewhere == 0 then Right(()) else takeIn(own, access.elsewhere)
+      hasServers <- openToServers(own, access.backend)
+      _ <- if access.egress then openToInternet(own) else Right(())
+      _ <- if hasServers || access.elsewhere == 0 then Right(()) else acceptPeers(own, access.elsewhere)
     yield ()
 
   /** Returns whether the backend has any servers. */
-  private def toServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Boolean] =
+  private def openToServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Boolean] =
     def unreachable(why: String) = startFailed(s"its backend '${backend.kind}' cannot be reached: $why")
     for
       servers <- serversOf(backend).left.map(problem => unreachable(problem.getMessage))
@@ -256,7 +256,7 @@ final class SandboxDriver(
     catch case problem: IOException => Left(problem)
 
   /** Lets this many packs of other invokers connect to it. */
-  private def takeIn(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
+  private def acceptPeers(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
     ask(own, Shim.listen(host, packs), settings.connectTimeout).flatten
       .map(peers.listening(own.sandbox, _))
       .left
@@ -279,7 +279,7 @@ final class SandboxDriver(
     case _ => Future.successful(Right(endpoints))
 
   /** If a machine cannot do this, that is no fault that makes it worse for other flares. */
-  private def toInternet(own: SandboxContainer): Either[Failure, Unit] =
+  private def openToInternet(own: SandboxContainer): Either[Failure, Unit] =
     val opened = ask(own, Shim.internet(settings.notInternet), settings.answerTimeout).flatten
     opened.left.map: problem =>
       val closed = "the internet, which this namespace may reach (egress), cannot be opened to it"
@@ -287,14 +287,14 @@ final class SandboxDriver(
 
   /** A sandbox that can still reach what it did before is unusable for anybody else. */
   override def disconnect(container: Container): Unit = container match
-    case own: SandboxContainer => own.gate.close(shut(own))
+    case own: SandboxContainer => own.gate.close(closeNetwork(own))
     case _ => ()
 
   /** Those who wait for the closing learn that it failed before the sandbox ends. */
-  private def shut(own: SandboxContainer): Future[Either[ShimProblem, Unit]] =
+  private def closeNetwork(own: SandboxContainer): Future[Either[ShimProblem, Unit]] =
     peers.forget(own.sandbox)
     // Sent immediately, so that it is mostly done when the next flare arrives.
-    val answer = told(own, Shim.Close)
+    val answer = send(own, Shim.Close)
     val closed = Future(answered(answer, settings.answerTimeout).flatten)
     closed.foreach:
       case Right(()) => ()
@@ -308,20 +308,20 @@ final class SandboxDriver(
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: SandboxContainer => Future(end(own.sandbox))
-    case _ => Future.successful(StopOutcome.Gone)
+    case _ => Future.successful(StopOutcome.Stopped)
 
   /** The shim has removed the control group, unless it was killed or failed to. */
   private def end(own: Sandbox): StopOutcome = own.process.end(own.below) match
-    case StopOutcome.Gone if own.process.endedWell || hasNoGroup(own) =>
+    case StopOutcome.Stopped if own.process.succeeded || hasNoGroup(own) =>
       clear(own)
-      StopOutcome.Gone
+      StopOutcome.Stopped
     case outcome =>
       if own.isEnding.compareAndSet(false, true) then
-        val ended = EndRetry.ended(own.process.end(own.below) == StopOutcome.Gone && hasNoGroup(own))
+        val ended = EndRetry.ended(own.process.end(own.below) == StopOutcome.Stopped && hasNoGroup(own))
         ended.foreach(_ => clear(own))
       outcome match
-        case StopOutcome.StillThere(reason, _) => StopOutcome.StillThere(reason, own.gone.future)
-        case StopOutcome.Gone => StopOutcome.StillThere("its control group is in use", own.gone.future)
+        case StopOutcome.NotStopped(reason, _) => StopOutcome.NotStopped(reason, own.removed.future)
+        case StopOutcome.Stopped => StopOutcome.NotStopped("its control group is in use", own.removed.future)
 
   private def hasNoGroup(own: Sandbox): Boolean = own.resources.group.forall(removeGroups(_).isDefined)
 
@@ -329,10 +329,10 @@ final class SandboxDriver(
   private def clear(own: Sandbox): Unit = if own.cleared.compareAndSet(false, true) then
     live.remove(own)
     peers.forget(own)
-    try giveBack(own.resources)
-    finally own.gone.success(())
+    try releaseResources(own.resources)
+    finally own.removed.success(())
 
-  private def giveBack(owned: SandboxResources): Unit =
+  private def releaseResources(owned: SandboxResources): Unit =
     owned.blank.foreach(PackageFiles.delete)
     for user <- owned.user; users <- free do users.release(user)
 
@@ -350,7 +350,7 @@ final class SandboxDriver(
 
   def close(): Future[Unit] =
     Future
-      .traverse(live.asScala.toVector)(own => Future(end(own)).flatMap(_.settled(StopOutcome.Lingers)))
+      .traverse(live.asScala.toVector)(own => Future(end(own)).flatMap(_.settled(StopOutcome.LingerTimeout)))
       .map: _ =>
         // If a shim was killed, its group may have existed while its processes were still ending.
         if hasGroups then

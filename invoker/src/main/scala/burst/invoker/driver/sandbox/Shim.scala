@@ -59,8 +59,8 @@ private[driver] object Shim:
     Json.obj("limits" -> limits.asJson).noSpaces,
     {
       case "limits made" => Change.Made
-      case said if said.startsWith("limits refused") => Change.Refused
-      case said if said.startsWith("limits failed") => Change.Failed
+      case text if text.startsWith("limits refused") => Change.Refused
+      case text if text.startsWith("limits failed") => Change.Failed
     }
   )
 
@@ -96,7 +96,7 @@ private[driver] object Shim:
 
   private def outcome(done: String, failed: String): PartialFunction[String, Either[ShimProblem, Unit]] =
     case `done` => Right(())
-    case said if said.startsWith(failed) => Left(ShimProblem.Refused(said.stripPrefix(failed)))
+    case text if text.startsWith(failed) => Left(ShimProblem.Refused(text.stripPrefix(failed)))
 
   /** The line printed when the sandbox is set up, with the handles of those of its processes that still
     * exist.
@@ -106,8 +106,8 @@ private[driver] object Shim:
       numbers.split(' ').toVector.flatMap(_.toLongOption).flatMap(ProcessHandle.of(_).toScala)
 
   private def answer(done: String, failed: String): PartialFunction[String, Either[ShimProblem, String]] =
-    case said if said.startsWith(done) => Right(said.stripPrefix(done))
-    case said if said.startsWith(failed) => Left(ShimProblem.Refused(said.stripPrefix(failed)))
+    case text if text.startsWith(done) => Right(text.stripPrefix(done))
+    case text if text.startsWith(failed) => Left(ShimProblem.Refused(text.stripPrefix(failed)))
 
   /** Its last line if the kernel has killed a process in the sandbox because memory was exhausted. */
   val OutOfMemory = "out of memory"

@@ -5,11 +5,11 @@ import scala.concurrent.duration.FiniteDuration
 
 /** Why a shim has not carried out a command. */
 private[driver] enum ShimProblem extends NetworkProblem:
-  case Refused(said: String)
+  case Refused(message: String)
   case Silent(within: FiniteDuration)
-  case Unheard(why: String)
+  case NoAnswer(why: String)
 
   def sentence: String = this match
-    case Refused(said) => said
+    case Refused(message) => message
     case Silent(within) => s"its shim has not answered within $within"
-    case Unheard(why) => s"its shim does not answer: $why"
+    case NoAnswer(why) => s"its shim does not answer: $why"

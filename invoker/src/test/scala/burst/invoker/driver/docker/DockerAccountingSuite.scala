@@ -108,14 +108,14 @@ class DockerAccountingSuite extends munit.FunSuite:
     def cpus(container: Container) = host(container).getNanoCPUs.longValue
     for
       container <- made(driver.start(of(2)))
-      whole = cpus(container)
+      before = cpus(container)
       _ <- driver.throttle(container, 1)
       _ = driver.confine(container)
       _ <- driver.throttle(container, 1)
-      part = cpus(container)
+      throttled = cpus(container)
       _ <- driver.resize(container, of(2))
     yield
-      assertEquals((part, cpus(container)), (1_000_000_000L, whole))
+      assertEquals((throttled, cpus(container)), (1_000_000_000L, before))
       assertEquals(held(container), share(2))
 
   private def sequentially[A, B](all: Vector[A])(step: A => Future[B]): Future[Vector[B]] =

@@ -37,7 +37,7 @@ class DockerDriverSuite extends DriverContractSuite:
   private def driverOf(
       settings: DockerSettings,
       owner: String,
-      closePatience: FiniteDuration = 60.seconds
+      closeTimeout: FiniteDuration = 60.seconds
   ): Driver =
     val driver = DockerDriver(
       settings,
@@ -49,7 +49,7 @@ class DockerDriverSuite extends DriverContractSuite:
       8,
       BackendServers(_ => Vector.empty),
       blocking,
-      closePatience
+      closeTimeout
     )
     made :+= driver
     driver
@@ -61,7 +61,7 @@ class DockerDriverSuite extends DriverContractSuite:
   protected def runs(container: Container): Boolean =
     Try(observer.inspectContainerCmd(container.id).exec().getState.getRunning.booleanValue).getOrElse(false)
 
-  protected def isThere(container: Container): Boolean =
+  protected def exists(container: Container): Boolean =
     Try(observer.inspectContainerCmd(container.id).exec()) match
       case scala.util.Failure(_: NotFoundException) => false
       case other => other.isSuccess
@@ -191,7 +191,7 @@ class DockerDriverSuite extends DriverContractSuite:
       foreign <- started(other)
       count <- after.removeOrphans()
       _ = assertEquals(count, 1)
-      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      _ = assertEquals((exists(orphan), exists(foreign)), (false, true))
       again <- after.removeOrphans()
       _ = assertEquals(again, 0)
       _ <- orphan.exit
@@ -230,7 +230,7 @@ class DockerDriverSuite extends DriverContractSuite:
 
   test("a firewall that hangs delays packs for less than the time that a program has to start"):
     val owner = newOwner()
-    val driver = opened(driverOf(settings, owner, closePatience = 5.seconds))
+    val driver = opened(driverOf(settings, owner, closeTimeout = 5.seconds))
     val access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
     for
@@ -249,7 +249,7 @@ class DockerDriverSuite extends DriverContractSuite:
     val owner = newOwner()
     val driver = opened(driverOf(settings, owner))
     val own = directoryOf(owner)
-    val aside = own.resolveSibling(s"$owner-aside")
+    val moved = own.resolveSibling(s"$owner-aside")
     val access =
       NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
     val alone = access.copy(packs = 1)
@@ -260,12 +260,12 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.connect(second, access)
       old = firewallsOf(owner)
       // With a file in place of its directory, a firewall cannot create its socket.
-      _ = Files.move(own, aside)
+      _ = Files.move(own, moved)
       _ = Files.createFile(own)
       _ = observer.killContainerCmd(old.head).exec()
       _ = driver.disconnect(first)
-      kept <- driver.connect(first, alone)
-      _ = assert(kept.left.exists(_.message.contains("may still reach")), kept.toString)
+      outcome <- driver.connect(first, alone)
+      _ = assert(outcome.left.exists(_.message.contains("may still reach")), outcome.toString)
       _ = driver.disconnect(second)
       another <- driver.connect(second, alone)
       _ = assert(another.left.exists(_.message.contains("may still reach")), another.toString)
@@ -275,7 +275,7 @@ class DockerDriverSuite extends DriverContractSuite:
       fresh <- driver.connect(third, alone)
       _ = assert(fresh.left.exists(_.message.contains("may still reach")), fresh.toString)
       _ = Files.delete(own)
-      _ = Files.move(aside, own)
+      _ = Files.move(moved, own)
       fourth <- started(driver)
       again <- driver.connect(fourth, alone)
       _ = assertEquals(again, Right(()))

@@ -46,9 +46,9 @@ class PullCredentialsSuite extends munit.FunSuite:
       val name = "registry.example.org/private/image:latest"
       // The client would send them: otherwise this test would show nothing.
       assertEquals(daemon.calls.pullImageCmd(name).getAuthConfig.getUsername, "operator")
-      val told = ResultCallback.Adapter[PullResponseItem]()
-      daemon.pull(name, told)
-      assert(told.awaitCompletion(20, SECONDS))
+      val callback = ResultCallback.Adapter[PullResponseItem]()
+      daemon.pull(name, callback)
+      assert(callback.awaitCompletion(20, SECONDS))
       daemon.close()
       assert(!shown.exists(it => it.contains("operator") || it.contains(login)), shown.toString)
     finally

@@ -37,15 +37,15 @@ class UserImagesSuite extends munit.FunSuite:
       container = daemon.calls.createContainerCmd(a).withCmd("/none").exec().getId
       second <- images.find(b)
       _ = assertEquals((first.isRight, second.isRight), (true, true), s"$first $second")
-      _ = assertEquals(there(names), Vector(a, b))
+      _ = assertEquals(existing(names), Vector(a, b))
       third <- images.find(c)
       _ = assert(third.isRight, third.toString)
-      _ = assertEquals(there(names), Vector(a, c))
+      _ = assertEquals(existing(names), Vector(a, c))
       _ = daemon.calls.removeContainerCmd(container).exec()
       next <- UserImages(settings, daemon, file).find(d)
     yield
       assert(next.isRight, next.toString)
-      assertEquals(there(names), Vector(d))
+      assertEquals(existing(names), Vector(d))
       daemon.calls.removeImageCmd(d).exec()
 
   registry.test("an image that is too large does not stay"): registry =>
@@ -56,9 +56,9 @@ class UserImagesSuite extends munit.FunSuite:
       assert(found.left.exists(_.sentence.contains("more than")), found.toString)
       // The daemon may finish with it a little later: then the test checks again.
       val deadline = 60.seconds.fromNow
-      def isBooked = Files.readString(file).contains(name)
-      while deadline.hasTimeLeft() && (isBooked || there(Vector(name)).nonEmpty) do Thread.sleep(100)
-      assertEquals((there(Vector(name)), isBooked), (Vector.empty, false))
+      def isRecorded = Files.readString(file).contains(name)
+      while deadline.hasTimeLeft() && (isRecorded || existing(Vector(name)).nonEmpty) do Thread.sleep(100)
+      assertEquals((existing(Vector(name)), isRecorded), (Vector.empty, false))
 
   registry.test(
     "a refused image removes no other, and is not pulled again however many want it"
@@ -74,8 +74,8 @@ class UserImagesSuite extends munit.FunSuite:
       again <- images.find(refused)
     yield
       assertEquals((many :+ again).distinct, Vector(Left(ImageProblem.TooManyVolumes(16))))
-      assertEquals(there(Vector(other, refused)), Vector(other))
-      assertEquals(registry.asked("volumes"), 1)
+      assertEquals(existing(Vector(other, refused)), Vector(other))
+      assertEquals(registry.requestCount("volumes"), 1)
       daemon.calls.removeImageCmd(other).exec()
 
   registry.test("unused images are removed when the disk is full"): registry =>
@@ -89,7 +89,7 @@ class UserImagesSuite extends munit.FunSuite:
       found <- images.find(full)
     yield
       assert(found.isRight, found.toString)
-      assertEquals(there(Vector(other, full)), Vector(full))
+      assertEquals(existing(Vector(other, full)), Vector(full))
       daemon.calls.removeImageCmd(full).exec()
 
   registry.test("an image that somebody has removed is noticed, and pulled again"): registry =>
@@ -100,15 +100,15 @@ class UserImagesSuite extends munit.FunSuite:
     for
       first <- images.find(name)
       image = first.fold(problem => fail(problem.sentence), identity)
-      _ = assert(!images.isGone(image))
+      _ = assert(!images.isRemoved(image))
       _ = daemon.calls.removeImageCmd(name).exec()
-      _ = assert(images.isGone(image))
+      _ = assert(images.isRemoved(image))
       second <- images.find(name)
     yield
       assertEquals(second, first)
       daemon.calls.removeImageCmd(name).exec()
 
-  private def there(names: Vector[String]): Vector[String] = names.filter: name =>
+  private def existing(names: Vector[String]): Vector[String] = names.filter: name =>
     Try(daemon.calls.inspectImageCmd(name).exec()) match
       case scala.util.Failure(_: NotFoundException) => false
       case other => other.isSuccess
@@ -122,7 +122,7 @@ private final class Registry:
   private val server = Await.result(Http().newServerAt("127.0.0.1", 0).bindSync(answer), 20.seconds)
   private var blobs = Map.empty[String, Array[Byte]]
   private val Named = "/v2/([a-z]+)/(manifests|blobs)/(.+)".r
-  private val AsksOfPull = 2
+  private val RequestsPerPull = 2
   private val Manifest = "application/vnd.oci.image.manifest.v1+json"
 
   val name: String = s"127.0.0.1:${server.localAddress.getPort}"
@@ -130,20 +130,20 @@ private final class Registry:
   def close(): Unit = Await.result(system.terminate(), 20.seconds): Unit
 
   private def answer(request: HttpRequest): HttpResponse = request.uri.path.toString match
-    case "/v2/" => gives(StatusCodes.OK, "application/json", "{}".getBytes)
-    case Named("full", "manifests", _) if asks("full") <= AsksOfPull =>
+    case "/v2/" => respond(StatusCodes.OK, "application/json", "{}".getBytes)
+    case Named("full", "manifests", _) if countRequest("full") <= RequestsPerPull =>
       val denied = """{"errors":[{"code":"DENIED","message":"no space left on device"}]}"""
-      gives(StatusCodes.Forbidden, "application/json", denied.getBytes)
+      respond(StatusCodes.Forbidden, "application/json", denied.getBytes)
     case Named(image, "manifests", tag) if !tag.startsWith("sha256") =>
-      if request.method == HEAD then asks(image)
-      gives(StatusCodes.OK, Manifest, manifest(image))
+      if request.method == HEAD then countRequest(image)
+      respond(StatusCodes.OK, Manifest, manifest(image))
     case Named(_, _, digest) =>
       synchronized(blobs.get(digest)).fold(HttpResponse(StatusCodes.NotFound)): found =>
         val kind = if digest == lastManifest then Manifest else "application/octet-stream"
-        gives(StatusCodes.OK, kind, found)
+        respond(StatusCodes.OK, kind, found)
     case _ => HttpResponse(StatusCodes.NotFound)
 
-  private def gives(status: StatusCode, kind: String, body: Array[Byte]): HttpResponse =
+  private def respond(status: StatusCode, kind: String, body: Array[Byte]): HttpResponse =
     val contentType = ContentType.parse(kind).fold(wrong => sys.error(wrong.toString), identity)
     HttpResponse(
       status,
@@ -154,9 +154,9 @@ private final class Registry:
   private var manifests = Map.empty[String, Int].withDefaultValue(0)
 
   /** How often the image's manifest was requested. */
-  def asked(image: String): Int = synchronized(manifests(image))
+  def requestCount(image: String): Int = synchronized(manifests(image))
 
-  private def asks(image: String): Int = synchronized:
+  private def countRequest(image: String): Int = synchronized:
     manifests += image -> (manifests(image) + 1)
     manifests(image)
 

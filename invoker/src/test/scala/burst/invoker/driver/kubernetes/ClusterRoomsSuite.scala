@@ -28,17 +28,17 @@ class ClusterRoomsSuite extends munit.FunSuite:
     private val server = ApiServer()
     val client = server.connect()
     val cluster = KubernetesCluster.of(server.connect(), settings)
-    private val told = LinkedBlockingQueue[String]()
+    private val changes = LinkedBlockingQueue[String]()
 
     def watch(): ClusterRooms =
       val rooms =
         ClusterRooms.watch(settings, "me", cluster, most = 100, "x86_64", summon[ExecutionContext]).get
-      rooms.onChange(() => told.put("changed"))
+      rooms.onChange(() => changes.put("changed"))
       rooms
 
-    def has(names: (String, Int)*): Unit =
+    def addNodes(names: (String, Int)*): Unit =
       names.foreach((name, cpus) => client.nodes().resource(node(name, cpus)).create())
-    def gets(name: String, on: String, cpu: String, owner: Option[String] = None): Unit =
+    def addPod(name: String, on: String, cpu: String, owner: Option[String] = None): Unit =
       val _ = client.pods().inNamespace("others").resource(pod(name, on, cpu, owner = owner)).create()
 
     def cordon(name: String): Unit =
@@ -49,7 +49,7 @@ class ClusterRoomsSuite extends munit.FunSuite:
     @tailrec def until(rooms: ClusterRooms, slots: (String, Int)*): Unit =
       val now = rooms.current.nodes.map(it => (it.node, it.slots))
       if now != slots.toVector then
-        if Option(told.poll(60, TimeUnit.SECONDS)).isEmpty then assertEquals(now, slots.toVector)
+        if Option(changes.poll(60, TimeUnit.SECONDS)).isEmpty then assertEquals(now, slots.toVector)
         until(rooms, slots*)
 
     def close(): Unit =
@@ -61,39 +61,39 @@ class ClusterRoomsSuite extends munit.FunSuite:
 
   test("slots are what others leave, and follow pods and nodes that come and go"):
     on: fixture =>
-      fixture.has("a" -> 4, "b" -> 4)
-      fixture.gets("web", "a", "1")
+      fixture.addNodes("a" -> 4, "b" -> 4)
+      fixture.addPod("web", "a", "1")
       Using.resource(fixture.watch()): rooms =>
         assertEquals(rooms.current.nodes.map(it => (it.node, it.slots)), Vector("a" -> 3, "b" -> 4))
-        fixture.gets("more", "b", "2500m")
+        fixture.addPod("more", "b", "2500m")
         fixture.until(rooms, "a" -> 3, "b" -> 1)
         fixture.client.pods().inNamespace("others").withName("more").delete()
         fixture.until(rooms, "a" -> 3, "b" -> 4)
         fixture.cordon("a")
         fixture.until(rooms, "b" -> 4)
-        fixture.has("c" -> 2)
+        fixture.addNodes("c" -> 2)
         fixture.until(rooms, "b" -> 4, "c" -> 2)
         fixture.client.nodes().withName("b").delete()
         fixture.until(rooms, "c" -> 2)
 
   test("an invoker's own packs do not reduce its room, and those of other invokers do"):
     on: fixture =>
-      fixture.has("a" -> 4)
-      fixture.gets("mine", "a", "2", owner = Some("me"))
-      fixture.gets("theirs", "a", "1", owner = Some("you"))
+      fixture.addNodes("a" -> 4)
+      fixture.addPod("mine", "a", "2", owner = Some("me"))
+      fixture.addPod("theirs", "a", "1", owner = Some("you"))
       Using.resource(fixture.watch()): rooms =>
         assertEquals(rooms.current.nodes.map(_.slots), Vector(3))
 
   test("a node that refused a pack is offered no more"):
     on: fixture =>
-      fixture.has("a" -> 4, "b" -> 4)
+      fixture.addNodes("a" -> 4, "b" -> 4)
       Using.resource(fixture.watch()): rooms =>
         rooms.refused("a")
         assertEquals(rooms.current.nodes.map(_.node), Vector("b"))
 
   test("a pod that its node does not accept gives up soon, for lack of room, and leaves nothing behind"):
     on: fixture =>
-      fixture.has("a" -> 4, "b" -> 4)
+      fixture.addNodes("a" -> 4, "b" -> 4)
       val rooms = fixture.watch()
       val driver = KubernetesDriver(settings, "me", fixture.cluster, summon[ExecutionContext], Some(rooms))
       assertEquals(driver.room.map(_.nodes.map(_.slots)), Some(Vector(4, 4)))
@@ -106,8 +106,8 @@ class ClusterRoomsSuite extends munit.FunSuite:
       )
       assert(failure.message.contains("node a had no room for it within 200 milliseconds"), failure.message)
       assertEquals(driver.room.map(_.nodes.map(_.node)), Some(Vector("b")))
-      val left = fixture.client.pods().inNamespace(fixture.cluster.namespace).list().getItems
-      assertEquals(left.size, 0)
+      val remaining = fixture.client.pods().inNamespace(fixture.cluster.namespace).list().getItems
+      assertEquals(remaining.size, 0)
       Await.result(driver.close(), 60.seconds)
 
   test("a cluster that does not answer is a set-up problem"):

@@ -53,22 +53,22 @@ class DemandPodsSuite extends munit.FunSuite:
       cluster.close()
       server.close()
 
-  private def wanted(count: Int, workers: Int = 4) = WantedPacks(workers, memory = 256, count)
+  private def packs(count: Int, workers: Int = 4) = WantedPacks(workers, memory = 256, count)
 
   private def on(test: Fixture => Unit): Unit = Using.resource(Fixture())(test)
 
   test("there are as many pods as packs wait, up to a limit, and they go when the demand does"):
     on: fixture =>
-      fixture.demand.want(Vector(wanted(2), wanted(9, workers = 2)))
+      fixture.demand.requestRoom(Vector(packs(2), packs(9, workers = 2)))
       fixture.until(4 -> 2, 2 -> 3)()
-      fixture.demand.want(Vector(wanted(1)))
+      fixture.demand.requestRoom(Vector(packs(1)))
       fixture.until(4 -> 1)()
-      fixture.demand.want(Vector.empty)
+      fixture.demand.requestRoom(Vector.empty)
       fixture.until()()
 
   test("each pod requests what its pack would, excludes the existing nodes, and would end immediately"):
     on: fixture =>
-      fixture.demand.want(Vector(wanted(1)))
+      fixture.demand.requestRoom(Vector(packs(1)))
       val spec = fixture.until(4 -> 1)().head.getSpec
       val container = spec.getContainers.get(0)
       assertEquals(PodLimits.read(container.getResources), Some(PodLimits.of(settings, 4, 256)))
@@ -86,14 +86,14 @@ class DemandPodsSuite extends munit.FunSuite:
 
   test("a pod that gets a node leaves it to packs, and another one waits instead"):
     on: fixture =>
-      fixture.demand.want(Vector(wanted(1)))
+      fixture.demand.requestRoom(Vector(packs(1)))
       val first = fixture.until(4 -> 1)().head
       fixture.schedule(first)
       fixture.until(4 -> 1)(now => now.forall(_.getMetadata.getUid != first.getMetadata.getUid))
 
   test("pods made for other nodes are deleted, and new ones follow a turn later"):
     on: fixture =>
-      fixture.demand.want(Vector(wanted(1)))
+      fixture.demand.requestRoom(Vector(packs(1)))
       val first = fixture.until(4 -> 1)().head
       fixture.hosts += "c"
       fixture.until()()
@@ -102,17 +102,17 @@ class DemandPodsSuite extends munit.FunSuite:
 
   test("the pods make room for packs that a quota keeps out"):
     on: fixture =>
-      fixture.demand.want(Vector(wanted(1)))
+      fixture.demand.requestRoom(Vector(packs(1)))
       fixture.until(4 -> 1)()
       fixture.demand.backOff()
       assertEquals(fixture.pods, Vector.empty)
 
   test("pods of an earlier run are removed, and none are left at the end"):
     on: fixture =>
-      fixture.demand.want(Vector(wanted(2)))
+      fixture.demand.requestRoom(Vector(packs(2)))
       fixture.until(4 -> 2)()
       fixture.demand.clear()
       fixture.demand.close()
       assertEquals(fixture.pods, Vector.empty)
-      fixture.demand.want(Vector(wanted(2)))
+      fixture.demand.requestRoom(Vector(packs(2)))
       assertEquals(fixture.pods, Vector.empty)

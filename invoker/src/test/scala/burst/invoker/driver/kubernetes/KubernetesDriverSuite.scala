@@ -60,7 +60,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
 
   protected def kill(container: Container): Unit = cluster.kill(container.id)
   protected def runs(container: Container): Boolean = cluster.runs(container.id)
-  protected def isThere(container: Container): Boolean = pod(container.id) != null || runs(container)
+  protected def exists(container: Container): Boolean = pod(container.id) != null || runs(container)
 
   private def pod(name: String) = cluster.client.pods().withName(name).get()
 
@@ -81,22 +81,22 @@ class KubernetesDriverSuite extends DriverContractSuite:
   test("a pod without room on any node is reported as such, and removed"):
     val owner = UUID.randomUUID.toString
     // Waits longer each time, until the node had time to report the reason.
-    def refused(patience: FiniteDuration): Future[String] =
-      val driver = driverOf(settings.copy(startTimeout = patience), owner)
+    def refused(timeout: FiniteDuration): Future[String] =
+      val driver = driverOf(settings.copy(startTimeout = timeout), owner)
       for
         outcome <- driver.start(resources(TooMany))
         _ <- driver.close()
         message = outcome.swap.toOption.fold("it started")(_.message)
-        told <-
-          if message.contains("Unschedulable") || patience > 20.seconds then Future.successful(message)
-          else refused(patience * 4)
-      yield told
+        reported <-
+          if message.contains("Unschedulable") || timeout > 20.seconds then Future.successful(message)
+          else refused(timeout * 4)
+      yield reported
     for
       message <- refused(500.millis)
       _ = assert(message.contains("did not listen within"), message)
       _ = assert(message.contains("Unschedulable: 0/"), message)
-      left = cluster.client.pods().withLabel(PackPod.OwnerLabel, owner).list().getItems
-    yield assertEquals(left.size, 0)
+      remaining = cluster.client.pods().withLabel(PackPod.OwnerLabel, owner).list().getItems
+    yield assertEquals(remaining.size, 0)
 
   test("a pod that Kubernetes ends reports its reason"):
     val driver = newDriver()
@@ -106,7 +106,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       exit <- container.exit
       _ = assert(!exit.oomKilled && exit.reason.exists(_.startsWith("DeadlineExceeded: ")), exit.toString)
       _ <- driver.close()
-    yield assert(!isThere(container))
+    yield assert(!exists(container))
 
   test("a token is shown by no pod, and kept no longer than necessary"):
     val owner = UUID.randomUUID.toString
@@ -119,8 +119,8 @@ class KubernetesDriverSuite extends DriverContractSuite:
       _ = assert(!container.toString.contains(container.address.token.hex))
       _ <- driver.close()
     yield
-      val left = cluster.client.secrets().withLabel(PackPod.OwnerLabel, owner).list().getItems
-      assertEquals(left.asScala.toVector, Vector.empty)
+      val remaining = cluster.client.secrets().withLabel(PackPod.OwnerLabel, owner).list().getItems
+      assertEquals(remaining.asScala.toVector, Vector.empty)
 
   test("each pod has its own user, which is free again when the pod is removed"):
     val owner = UUID.randomUUID.toString
@@ -177,7 +177,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
       after = driverOf(settings, owner)
       count <- after.removeOrphans()
       _ = assertEquals(count, 1)
-      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      _ = assertEquals((exists(orphan), exists(foreign)), (false, true))
       again <- after.removeOrphans()
       _ = assertEquals(again, 0)
       _ <- orphan.exit
@@ -194,13 +194,13 @@ class KubernetesDriverSuite extends DriverContractSuite:
       outcome <- driver.stop(container)
       _ = assert(mock.runs(container.id))
       _ = outcome match
-        case StopOutcome.StillThere(reason, _) => assert(reason.contains("not confirmed"), reason)
+        case StopOutcome.NotStopped(reason, _) => assert(reason.contains("not confirmed"), reason)
         case other => fail(other.toString)
       // The node is back.
       _ = mock.kill(container.id)
       _ <- container.exit
       stopped <- driver.stop(container)
-      _ = assertEquals(stopped, StopOutcome.Gone)
+      _ = assertEquals(stopped, StopOutcome.Stopped)
       _ <- driver.close()
     yield ()
 

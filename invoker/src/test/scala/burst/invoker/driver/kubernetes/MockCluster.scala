@@ -199,13 +199,13 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
 
   /** Gives a container the limits of its specification, if this node has room. */
   private def resize(pod: Pod): Unit =
-    val wanted = pod.getSpec.getContainers.get(0).getResources
+    val requested = pod.getSpec.getContainers.get(0).getResources
     val shown = Option(client.pods().withName(pod.getMetadata.getName).get())
       .flatMap(_.getStatus.getContainerStatuses.asScala.headOption)
     if !hasRoom(pod) then refuse(pod)
-    else if !shown.exists(_.getResources == wanted) then
+    else if !shown.exists(_.getResources == requested) then
       report(pod.getMetadata.getName): status =>
-        val container = ContainerStatusBuilder(status.getContainerStatuses.get(0)).withResources(wanted)
+        val container = ContainerStatusBuilder(status.getContainerStatuses.get(0)).withResources(requested)
         status.edit().withContainerStatuses(container.build()).build()
 
   private def refuse(pod: Pod): Unit =
@@ -226,9 +226,9 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
   private def release(name: String): Unit =
     if client.pods().withName(name).get() != null then finalizers(name, Nil)
 
-  private def finalizers(name: String, those: List[String]): Unit =
+  private def finalizers(name: String, names: List[String]): Unit =
     val change: UnaryOperator[Pod] = pod =>
-      PodBuilder(pod).withMetadata(pod.getMetadata.edit().withFinalizers(those.asJava).build()).build()
+      PodBuilder(pod).withMetadata(pod.getMetadata.edit().withFinalizers(names.asJava).build()).build()
     persist(client.pods().withName(name).edit(change))
 
 object TestKubelet:

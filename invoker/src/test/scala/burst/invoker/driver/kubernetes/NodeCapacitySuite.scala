@@ -22,7 +22,7 @@ class NodeCapacitySuite extends ScalaCheckSuite:
   ): ClusterRoom =
     val others = pods.flatMap(pod => PodUse.node(pod).map(_ -> PodUse.of(pod)))
     val held = others.groupMapReduce(_._1)(_._2)(_ + _)
-    NodeCapacity.room(nodes.map(NodeSeen.of(_, "x86_64")), held, settings, most, closed)
+    NodeCapacity.room(nodes.map(NodeInfo.of(_, "x86_64")), held, settings, most, closed)
 
   private def slots(nodes: Node*): Vector[(String, Int)] =
     room(nodes).nodes.map(node => (node.node, node.slots))
@@ -109,16 +109,17 @@ class NodeCapacitySuite extends ScalaCheckSuite:
       yield (cpus, memory, pods, others, factor, cuts)
     forAll(some): (cpus, memory, pods, others, factor, cuts) =>
       val own = settings.copy(cpuFactor = factor)
-      val there = others.zipWithIndex.map { case ((cpu, mib), i) =>
+      val otherPods = others.zipWithIndex.map { case ((cpu, mib), i) =>
         pod(s"o$i", "a", s"${cpu}m", s"${mib}Mi")
       }
-      val known = room(Seq(node("a", cpus, s"${memory}Mi", pods)), there, own)
+      val known = room(Seq(node("a", cpus, s"${memory}Mi", pods)), otherPods, own)
       val offered = known.nodes.map(_.slots).sum
       // first fit of packs of these sizes, and single workers for the rest
-      val (packs, left) = cuts.foldLeft((Vector.empty[Int], offered)):
-        case ((packs, left), size) => if size <= left then (packs :+ size, left - size) else (packs, left)
-      val limits = (packs ++ Vector.fill(left)(1)).map(PodLimits.of(own, _, own.slotMemory))
-      val used = there.map(PodUse.of).foldLeft(PodUse.Nothing)(_ + _)
+      val (packs, remaining) = cuts.foldLeft((Vector.empty[Int], offered)):
+        case ((packs, remaining), size) =>
+          if size <= remaining then (packs :+ size, remaining - size) else (packs, remaining)
+      val limits = (packs ++ Vector.fill(remaining)(1)).map(PodLimits.of(own, _, own.slotMemory))
+      val used = otherPods.map(PodUse.of).foldLeft(PodUse.Nothing)(_ + _)
       if offered > 0 then
         assert(used.cpuMillis + limits.map(_.cpuMillis).sum <= cpus * 1000L)
         assert(used.memory + limits.map(_.memory).sum <= (memory.toLong << 20))

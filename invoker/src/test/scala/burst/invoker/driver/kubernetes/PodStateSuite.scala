@@ -40,29 +40,29 @@ class PodStateSuite extends munit.FunSuite:
     assertEquals(PodState.address(unschedulable), None)
     assertEquals(PodState.address(running), Some(Right("10.1.2.3")))
 
-  private def hopeless(snapshot: PodSnapshot): Option[String] =
+  private def addressProblem(snapshot: PodSnapshot): Option[String] =
     PodState.address(snapshot).flatMap(_.left.toOption).map(_.sentence)
 
   test("a pod that will never get an address has a reason"):
-    assertEquals(hopeless(missing), Some("ImagePullBackOff: Back-off pulling image"))
+    assertEquals(addressProblem(missing), Some("ImagePullBackOff: Back-off pulling image"))
     val placed = pod(
       """{"phase":"Pending","podIP":"10.1.2.3","containerStatuses":[{"name":"runtime","state":
          {"waiting":{"reason":"ImagePullBackOff"}}}]}"""
     )
-    assertEquals(hopeless(placed), Some("ImagePullBackOff"), "the pod already has an address")
-    assertEquals(hopeless(PodSnapshot.Gone), Some("the pod was deleted"))
+    assertEquals(addressProblem(placed), Some("ImagePullBackOff"), "the pod already has an address")
+    assertEquals(addressProblem(PodSnapshot.Deleted), Some("the pod was deleted"))
     assertEquals(
-      hopeless(evicted),
+      addressProblem(evicted),
       Some("the pod ended: Evicted: The node was low on resource: memory.")
     )
     assertEquals(
-      hopeless(ended(137, "OOMKilled")),
+      addressProblem(ended(137, "OOMKilled")),
       Some("the pod was killed for want of memory with code 137")
     )
 
   test("a late or refused pod is reported with what is known of it"):
     val quota = "pods is forbidden: exceeded quota: few"
-    val said = Vector(
+    val sentences = Vector(
       PodProblem.Late(60_000.millis, None) -> "its runtime did not listen within 1 minute",
       PodProblem.Late(5.seconds, Some("ContainerCreating")) ->
         "its runtime did not listen within 5 seconds: ContainerCreating",
@@ -71,19 +71,19 @@ class PodStateSuite extends munit.FunSuite:
       PodProblem.refused("no such namespace") -> "Kubernetes refused it: no such namespace",
       PodProblem.refused(quota) -> s"Kubernetes refused it: $quota"
     )
-    for (problem, sentence) <- said do assertEquals(problem.sentence, sentence)
+    for (problem, sentence) <- sentences do assertEquals(problem.sentence, sentence)
     assertEquals(PodProblem.refused(quota), PodProblem.OverQuota(quota))
 
   test("a pod gets its node, or is turned away by it"):
     val bound =
       PodSnapshot.Present(Serialization.unmarshal("""{"kind":"Pod","spec":{"nodeName":"a"}}""", classOf[Pod]))
-    val away =
+    val rejected =
       pod("""{"phase":"Failed","reason":"OutOfcpu","message":"Node didn't have enough resource: cpu"}""")
-    for placed <- List(bound, running, away, evicted, PodSnapshot.Gone) do
+    for placed <- List(bound, running, rejected, evicted, PodSnapshot.Deleted) do
       assertEquals(PodState.placed(placed), Some(()), placed.toString)
     assertEquals(PodState.placed(unschedulable), None)
-    for crowded <- List(unschedulable, away) do assert(PodState.foundNoRoom(crowded), crowded.toString)
-    for other <- List(bound, running, evicted, PodSnapshot.Gone) do
+    for unplaced <- List(unschedulable, rejected) do assert(PodState.foundNoRoom(unplaced), unplaced.toString)
+    for other <- List(bound, running, evicted, PodSnapshot.Deleted) do
       assert(!PodState.foundNoRoom(other), other.toString)
 
   test("the reason for which a pod waits is reported"):
@@ -122,8 +122,8 @@ class PodStateSuite extends munit.FunSuite:
           "status":{"conditions":[{"type":"PodResizePending","status":"True","reason":"Infeasible"$observed}]}}""",
       classOf[Pod]
     )
-    val wanted = PodLimits(8000, 64 << 20)
-    assert(PodState.refused(resized("8", ""","observedGeneration":3"""), wanted))
-    assert(!PodState.refused(resized("8", ""","observedGeneration":2"""), wanted), "about an earlier request")
-    assert(!PodState.refused(resized("8", ""), wanted), "about an unknown request")
-    assert(!PodState.refused(resized("9", ""","observedGeneration":3"""), wanted), "about other limits")
+    val limits = PodLimits(8000, 64 << 20)
+    assert(PodState.refused(resized("8", ""","observedGeneration":3"""), limits))
+    assert(!PodState.refused(resized("8", ""","observedGeneration":2"""), limits), "about an earlier request")
+    assert(!PodState.refused(resized("8", ""), limits), "about an unknown request")
+    assert(!PodState.refused(resized("9", ""","observedGeneration":3"""), limits), "about other limits")

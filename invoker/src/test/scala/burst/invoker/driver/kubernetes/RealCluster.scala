@@ -50,7 +50,7 @@ final class RealCluster(kubeconfig: String) extends TestCluster:
   def kill(name: String): Unit =
     expire(name)
     val _ = client.pods().withName(name)
-      .waitUntilCondition(pod => pod == null || !runs(pod), RealCluster.Patience, TimeUnit.SECONDS)
+      .waitUntilCondition(pod => pod == null || !runs(pod), RealCluster.TimeoutSeconds, TimeUnit.SECONDS)
 
   def runs(name: String): Boolean = Option(client.pods().withName(name).get()).exists(runs)
 
@@ -62,7 +62,7 @@ final class RealCluster(kubeconfig: String) extends TestCluster:
     client.close()
 
 object RealCluster:
-  private val Patience = 30L
+  private val TimeoutSeconds = 30L
 
   private def rights: Path =
     Iterator

@@ -22,8 +22,8 @@ class ProcessDriverSuite extends DriverContractSuite:
   protected def kill(container: Container): Unit =
     handle(container.id).foreach(_.destroyForcibly())
 
-  protected def runs(container: Container): Boolean = isThere(container)
-  protected def isThere(container: Container): Boolean = handle(container.id).exists(_.isAlive)
+  protected def runs(container: Container): Boolean = exists(container)
+  protected def exists(container: Container): Boolean = handle(container.id).exists(_.isAlive)
 
   private def handle(pid: String) = ProcessHandle.of(pid.toLong).toScala
 
@@ -74,9 +74,9 @@ class ProcessDriverSuite extends DriverContractSuite:
       )
     for
       container <- started(driver)
-      _ <- gone(driver, container)
+      _ <- stopCompletely(driver, container)
     yield
-      assert(!isThere(container))
+      assert(!exists(container))
       assert(isEnded(contents(child).trim))
 
   test("packs see only the variables they are allowed to see"):

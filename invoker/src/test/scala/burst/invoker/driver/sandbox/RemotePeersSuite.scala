@@ -11,7 +11,7 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** How packs of several invokers are connected, in orders and answers; the shim is a script. */
 class RemotePeersSuite extends munit.FunSuite:
-  import ScriptedShim.obeys
+  import ScriptedShim.answering
 
   private val threads = Executors.newCachedThreadPool()
   private given ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -28,7 +28,7 @@ class RemotePeersSuite extends munit.FunSuite:
     .start(PackResources(1, memoryMiB = 32, packageDir, ContainerBase.Libraries))
     .map(_.fold(failure => fail(failure.message), identity))
 
-  private def have[A](outcome: Either[Failure, A]): A =
+  private def expectSuccess[A](outcome: Either[Failure, A]): A =
     outcome.fold(failure => fail(failure.message), identity)
 
   private def message(outcome: Either[Failure, Any]): String =
@@ -45,7 +45,7 @@ class RemotePeersSuite extends munit.FunSuite:
   private val fourth = "10.0.0.9:4001"
 
   test("packs of one invoker find each other without the shim"):
-    val shim = ScriptedShim(obeys())
+    val shim = ScriptedShim(answering())
     val driver = shim.driver()
     for
       container <- started(driver)
@@ -63,19 +63,19 @@ class RemotePeersSuite extends munit.FunSuite:
     // the first one that asks, and the second
     val port = s"$$([ $$(wc -l < $$orders) = 1 ] && echo $first || echo $second)"
     val shim = ScriptedShim(
-      obeys("listen" -> s"listening for packs $port", "peers" -> "peers at /s", "close" -> "closed")
+      answering("listen" -> s"listening for packs $port", "peers" -> "peers at /s", "close" -> "closed")
     )
     val driver = shim.driver()
     val endpoints = Vector(Some(third), Some(first), None, Some(second), Some(fourth))
     for
       one <- started(driver)
       other <- started(driver)
-      _ <- driver.connect(one, access(elsewhere = 2)).map(have)
-      _ <- driver.connect(other, access(elsewhere = 2)).map(have)
+      _ <- driver.connect(one, access(elsewhere = 2)).map(expectSuccess)
+      _ <- driver.connect(other, access(elsewhere = 2)).map(expectSuccess)
       published = Vector(driver.publish(one, "unix:/one"), driver.publish(other, "unix:/other"))
-      found <- driver.find(one, endpoints).map(have)
+      found <- driver.find(one, endpoints).map(expectSuccess)
       // the group's next flare
-      again <- driver.find(one, endpoints).map(have)
+      again <- driver.find(one, endpoints).map(expectSuccess)
       _ = driver.disconnect(one)
       _ = driver.disconnect(other)
       after = driver.publish(one, "unix:/one")
@@ -89,36 +89,36 @@ class RemotePeersSuite extends munit.FunSuite:
       assertEquals(shim.orders, Vector(listen, listen, peers(third, fourth), close, close))
 
   test("packs whose backend has a server meet only there"):
-    val shim = ScriptedShim(obeys("open" -> "opened"))
+    val shim = ScriptedShim(answering("open" -> "opened"))
     val driver = shim.driver(servers = _ => Vector(ServerAddress("s", 1)))
     for
       container <- started(driver)
-      _ <- driver.connect(container, access(elsewhere = 2, Some("some://s"))).map(have)
-      found <- driver.find(container, Vector(None, None)).map(have)
+      _ <- driver.connect(container, access(elsewhere = 2, Some("some://s"))).map(expectSuccess)
+      found <- driver.find(container, Vector(None, None)).map(expectSuccess)
       _ <- driver.close()
     yield
       assertEquals(found, Vector(None, None))
       assertEquals(shim.orders, Vector("""{"open":["s:1"]}"""))
 
   test("a shim that cannot listen, or cannot reach packs, is reported in its words"):
-    val deaf = ScriptedShim(obeys("listen" -> "listen failed: no port is free")).driver()
-    val blind = ScriptedShim(
-      obeys("listen" -> s"listening for packs $first", "peers" -> "peers failed: too many")
+    val notListening = ScriptedShim(answering("listen" -> "listen failed: no port is free")).driver()
+    val notReaching = ScriptedShim(
+      answering("listen" -> s"listening for packs $first", "peers" -> "peers failed: too many")
     ).driver()
     for
-      one <- started(deaf)
-      deafness <- deaf.connect(one, access(elsewhere = 1))
-      other <- started(blind)
-      _ <- blind.connect(other, access(elsewhere = 1)).map(have)
-      blindness <- blind.find(other, Vector(Some(first), Some(third)))
-      _ <- Future.traverse(Vector(deaf, blind))(_.close())
+      one <- started(notListening)
+      listenOutcome <- notListening.connect(one, access(elsewhere = 1))
+      other <- started(notReaching)
+      _ <- notReaching.connect(other, access(elsewhere = 1)).map(expectSuccess)
+      reachOutcome <- notReaching.find(other, Vector(Some(first), Some(third)))
+      _ <- Future.traverse(Vector(notListening, notReaching))(_.close())
     yield
-      assertEquals(message(deafness), "packs of other machines cannot come to it: no port is free")
-      assertEquals(message(blindness), "packs of other machines cannot be reached: too many")
+      assertEquals(message(listenOutcome), "packs of other machines cannot come to it: no port is free")
+      assertEquals(message(reachOutcome), "packs of other machines cannot be reached: too many")
 
   test("the wait for a silent shim is limited"):
     val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
-    val driver = ScriptedShim(obeys()).driver(settings = settings)
+    val driver = ScriptedShim(answering()).driver(settings = settings)
     for
       container <- started(driver)
       outcome <- driver.connect(container, access(elsewhere = 1))

@@ -16,7 +16,7 @@ import scala.concurrent.{Await, ExecutionContext}
   */
 class SandboxClosingSuite extends munit.FunSuite:
   override def munitTimeout = 3.minutes
-  import ScriptedShim.{listens, obeys, Late}
+  import ScriptedShim.{answering, listens, Late}
 
   private lazy val kit = ActorTestKit()
   private val threads = Executors.newCachedThreadPool()
@@ -29,7 +29,7 @@ class SandboxClosingSuite extends munit.FunSuite:
   private final class Fixture(closed: Option[String], shared: Boolean):
     val setup: PackSetup = PackSetup(kit)
     private val answers = Vector("open" -> "opened") ++ closed.map("close" -> _)
-    val shim: ScriptedShim = ScriptedShim(obeys(listens(setup.runtime.address.port), answers*))
+    val shim: ScriptedShim = ScriptedShim(answering(listens(setup.runtime.address.port), answers*))
     private val driver = shim.driver(
       settings =
         SandboxPrerequisites.settings.copy(answerTimeout = if closed.isEmpty then 200.millis else 1.hour),
@@ -63,7 +63,7 @@ class SandboxClosingSuite extends munit.FunSuite:
     /** The program runs the flare to its successful end: returns how the pack came up. */
     def runs(probe: TestProbe[PackReport]): Option[PackStart] =
       val pack: FakePack = setup.runtime.pack()
-      pack.say(
+      pack.send(
         PackEvent.Ready(None, Timestamp.ofMicros(1)),
         PackEvent.PackEnded(reusable = true, None, Timestamp.ofMicros(2))
       )
@@ -80,7 +80,7 @@ class SandboxClosingSuite extends munit.FunSuite:
         case _ => endOf(probe, known)
 
     /** Runs a flare that reaches a server, after which its pack is kept. */
-    def kept(): Unit =
+    def runKept(): Unit =
       val first = begin(Some("some://server"))
       setup.givePackage()
       assertEquals(runs(first), Some(PackStart.Cold))
@@ -89,13 +89,13 @@ class SandboxClosingSuite extends munit.FunSuite:
       Await.result(driver.close(), 1.minute)
       setup.runtime.close()
 
-  for (whose, shared) <- Vector("flare" -> false, "call of an action" -> true) do
+  for (what, shared) <- Vector("flare" -> false, "call of an action" -> true) do
     def fixture(closed: Option[String]) = FunFixture[Fixture](_ => Fixture(closed, shared), _.close())
 
-    fixture(None).test(s"a $whose runs in another container if its pack's closing is never confirmed"):
+    fixture(None).test(s"a $what runs in another container if its pack's closing is never confirmed"):
       fixture =>
         import fixture.*
-        kept()
+        runKept()
         val next = begin(None)
         setup.expectRelease()
         setup.givePackage()
@@ -103,10 +103,10 @@ class SandboxClosingSuite extends munit.FunSuite:
         // Each ran with its own program, and no further run was requested.
         assertEquals((shim.specs.size, setup.runtime.startedPrograms), (2, 2))
 
-    fixture(Some(Late)).test(s"a $whose runs in a pack whose closing is confirmed late"): fixture =>
+    fixture(Some(Late)).test(s"a $what runs in a pack whose closing is confirmed late"): fixture =>
       import fixture.*
-      kept()
+      runKept()
       val next = begin(None)
-      shim.say("closed")
+      shim.answer("closed")
       assertEquals(runs(next), Some(PackStart.Warm))
       assertEquals((shim.specs.size, setup.runtime.startedPrograms), (1, 1))

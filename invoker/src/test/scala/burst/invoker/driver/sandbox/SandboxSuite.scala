@@ -14,7 +14,7 @@ class SandboxDriverSuite extends SandboxSuite:
   protected lazy val binary: Path = Prerequisites.runtimeBinary
   protected def users: Option[UserRange] =
     Option.when(SandboxPrerequisites.isRoot)(SandboxPrerequisites.settings.users)
-  protected def hand(directory: Path): Unit = ()
+  protected def chown(directory: Path): Unit = ()
 
 /** The same as a user without any rights. */
 class OrdinaryUserSandboxSuite extends SandboxSuite:
@@ -22,7 +22,7 @@ class OrdinaryUserSandboxSuite extends SandboxSuite:
   override protected def parent: Path = Path.of("/tmp")
   protected lazy val binary: Path = SandboxPrerequisites.ofOrdinaryUser(directory)
   protected def users: Option[UserRange] = None
-  protected def hand(directory: Path): Unit =
+  protected def chown(directory: Path): Unit =
     if SandboxPrerequisites.isRoot then
       val names = directory.getFileSystem.getUserPrincipalLookupService
       val _ = Files.setOwner(directory, names.lookupPrincipalByName(SandboxPrerequisites.Ordinary))
@@ -33,7 +33,7 @@ abstract class SandboxSuite extends DriverContractSuite:
   protected def users: Option[UserRange]
 
   /** Gives a directory to that user. */
-  protected def hand(directory: Path): Unit
+  protected def chown(directory: Path): Unit
 
   private val settings = SandboxPrerequisites.settings
 
@@ -54,7 +54,7 @@ abstract class SandboxSuite extends DriverContractSuite:
   private def opened(owner: String): SandboxDriver =
     val driver = driverOf(owner, settings)
     driver.open()
-    hand(homeOf(owner).resolve("sockets"))
+    chown(homeOf(owner).resolve("sockets"))
     driver
 
   private def driverOf(owner: String, settings: SandboxSettings): SandboxDriver =
@@ -100,7 +100,7 @@ abstract class SandboxSuite extends DriverContractSuite:
       )
     handle.isAlive && !zombie
 
-  protected def isThere(container: Container): Boolean =
+  protected def exists(container: Container): Boolean =
     val owned = own(container).resources
     runs(container) || owned.group.exists(groups(_).nonEmpty) || owned.blank.exists(Files.exists(_))
 
@@ -141,8 +141,8 @@ abstract class SandboxSuite extends DriverContractSuite:
       exit <- container.exit
       _ = assertEquals(exit.code, Some(137))
       _ = eventually(!runs(container), own(container).below.filter(isRunning).map(_.info))
-      _ <- gone(driver, container)
-      _ = assert(!isThere(container))
+      _ <- stopCompletely(driver, container)
+      _ = assert(!exists(container))
       _ <- driver.close()
     yield ()
 
@@ -155,7 +155,7 @@ abstract class SandboxSuite extends DriverContractSuite:
       _ = killShim(orphan)
       _ = eventually(!runs(orphan), orphan.id)
       _ <- after.removeOrphans()
-      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      _ = assertEquals((exists(orphan), exists(foreign)), (false, true))
       again <- after.removeOrphans()
       _ = assertEquals(again, 0)
       _ <- other.close()
@@ -166,7 +166,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     val owner = newOwner()
     val driver = driverOf(owner, settings.copy(mounts = mounts.toVector))
     driver.open()
-    hand(homeOf(owner).resolve("sockets"))
+    chown(homeOf(owner).resolve("sockets"))
     driver
 
   test("an operator's directories are mounted where configured, writable or not"):
@@ -176,10 +176,10 @@ abstract class SandboxSuite extends DriverContractSuite:
     for
       container <- started(driver)
       // Processes that helped with the start have ended, or do not have this mount.
-      told = own(container).below.flatMap(it =>
+      mountInfos = own(container).below.flatMap(it =>
         Try(Files.readString(Path.of(s"/proc/${it.pid}/mountinfo"))).toOption
       )
-      seen = told.filter(_.contains(" /data ")).map(_.linesIterator.map(_.split(' ').slice(4, 6)))
+      seen = mountInfos.filter(_.contains(" /data ")).map(_.linesIterator.map(_.split(' ').slice(4, 6)))
       flags = seen.flatten.map(line => line(0) -> line(1).split(',').toSet).toMap
       _ = assert(Set("ro", "nosuid", "nodev").subsetOf(flags("/data")), flags)
       _ = assert(Set("rw", "nosuid", "nodev", "noexec").subsetOf(flags("/out")), flags)
@@ -187,15 +187,15 @@ abstract class SandboxSuite extends DriverContractSuite:
     yield ()
 
   test("a missing directory is reported, and so is one that would hide the sandbox's own"):
-    val gone = directory.resolve("gone").toString
-    for (mount, said) <- Vector(
-        Mount(gone, "/data", readOnly = true) -> s"$gone:/data cannot be mounted",
+    val missing = directory.resolve("gone").toString
+    for (mount, expected) <- Vector(
+        Mount(missing, "/data", readOnly = true) -> s"$missing:/data cannot be mounted",
         Mount(directory.toRealPath().toString, "/proc/x", readOnly = true) -> "the sandbox has /proc already"
       )
     do
       val outcome = Await.result(withMounts(mount).start(resources(1)), 30.seconds)
       val message = outcome.swap.toOption.fold(fail("the container started"))(_.message)
-      assert(message.contains(said), message)
+      assert(message.contains(expected), message)
 
   test("a missing root is reported"):
     brokenDriver().start(resources(1)).map: outcome =>
@@ -218,9 +218,9 @@ abstract class SandboxSuite extends DriverContractSuite:
           case 0 => killShim(container)
           case 1 => kill(container)
           case _ => ()
-        _ <- Future.sequence(Vector.fill(1 + how % 2)(gone(driver, container)))
+        _ <- Future.sequence(Vector.fill(1 + how % 2)(stopCompletely(driver, container)))
       yield
-        assert(!isThere(container), s"ended by $how after $after ms: ${own(container).resources}")
+        assert(!exists(container), s"ended by $how after $after ms: ${own(container).resources}")
         container
 
     def one(): Future[Container] =
@@ -229,13 +229,13 @@ abstract class SandboxSuite extends DriverContractSuite:
       for
         made <- if blank then driver.prewarm(1, 16) else driver.start(resources(1))
         container = made.fold(failure => fail(failure.message), identity)
-        gone <- ended(container, how, after)
-      yield gone
+        stopped <- ended(container, how, after)
+      yield stopped
 
     // As many at a time as an invoker with two processors would have.
-    def rounds(left: Int): Future[Int] =
-      if left == 0 then Future.successful(0)
-      else Future.sequence(Vector.fill(10)(one())).flatMap(done => rounds(left - 1).map(_ + done.size))
+    def rounds(remaining: Int): Future[Int] =
+      if remaining == 0 then Future.successful(0)
+      else Future.sequence(Vector.fill(10)(one())).flatMap(done => rounds(remaining - 1).map(_ + done.size))
 
     for
       count <- rounds(many / 10)

@@ -14,8 +14,8 @@ final class ScriptedShim(script: String)(using blocking: ExecutionContext):
   val directory: Path = Files.createTempDirectory("burst-shim")
   private val removals = directory.resolve("removed")
   private val occupied = directory.resolve("occupied")
-  private val told = directory.resolve("told")
-  private val ordered = directory.resolve("orders")
+  private val specsFile = directory.resolve("specs")
+  private val ordersFile = directory.resolve("orders")
   private val later = directory.resolve("later")
 
   private val binary = SandboxPrerequisites.script(
@@ -25,11 +25,11 @@ final class ScriptedShim(script: String)(using blocking: ExecutionContext):
        |  if [ -e $occupied ]; then echo 'somebody is in it' >&2; exit 1; fi
        |  echo 1; exit
        |fi
-       |orders=$ordered
+       |orders=$ordersFile
        |later=$later
        |[ -e $later ] || mkfifo $later
        |read -r spec
-       |echo "$$spec" >> $told
+       |echo "$$spec" >> $specsFile
        |$script""".stripMargin
   )
 
@@ -38,13 +38,13 @@ final class ScriptedShim(script: String)(using blocking: ExecutionContext):
     val _ = if on then Files.createFile(occupied) else Files.deleteIfExists(occupied)
 
   def removed: Vector[String] = lines(removals)
-  def specs: Vector[String] = lines(told)
-  def orders: Vector[String] = lines(ordered)
+  def specs: Vector[String] = lines(specsFile)
+  def orders: Vector[String] = lines(ordersFile)
 
   def driver(
       users: Option[UserRange] = None,
       limitedBy: String = "control groups of version 1",
-      settings: SandboxSettings = ScriptedShim.Patient,
+      settings: SandboxSettings = ScriptedShim.Settings,
       servers: BackendConfig => Vector[ServerAddress] = _ => Vector.empty
   ): SandboxDriver =
     val driver =
@@ -67,23 +67,23 @@ final class ScriptedShim(script: String)(using blocking: ExecutionContext):
     if Files.exists(file) then Files.readString(file).linesIterator.toVector else Vector.empty
 
   /** Makes the shim give the answer that is `Late`. */
-  def say(line: String): Unit =
+  def answer(line: String): Unit =
     val _ = Files.writeString(later, s"$line\n")
 
 object ScriptedShim:
   /** For scripts that end when their input does, however late on a busy machine: a script that is killed
     * removes nothing.
     */
-  private val Patient = SandboxPrerequisites.settings.copy(stopGrace = 20.seconds)
+  private val Settings = SandboxPrerequisites.settings.copy(stopGrace = 20.seconds)
 
   val Listens: String = listens(1)
   def listens(port: Int): String = s"echo listening on 127.0.0.1:$port"
 
   /** Records each line, and answers to each of these words with its counterpart. */
-  def obeys(answers: (String, String)*): String = obeys(Listens, answers*)
-  def obeys(listens: String, answers: (String, String)*): String =
+  def answering(answers: (String, String)*): String = answering(Listens, answers*)
+  def answering(listens: String, answers: (String, String)*): String =
     val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
     s"""$listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
 
-  /** An answer that the test gives at any time, with [[ScriptedShim.say]]. */
+  /** An answer that the test gives at any time, with [[ScriptedShim.answer]]. */
   val Late = "$(cat $later)"

@@ -16,7 +16,7 @@ abstract class ShimFixtures extends munit.FunSuite:
     threads.shutdownNow()
     PackageFiles.delete(packageDir)
 
-  protected val Stays = s"${ScriptedShim.Listens}; cat > /dev/null"
+  protected val Silent = s"${ScriptedShim.Listens}; cat > /dev/null"
 
   protected def resources(workers: Int) =
     PackResources(workers, memoryMiB = 32, packageDir, ContainerBase.Libraries)

@@ -28,7 +28,7 @@ class ShimSuite extends ShimFixtures:
     outcome.swap.toOption.fold(fail("the container started"))(_.message)
 
   test("a sandbox is requested with what its pack needs"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val mounts = Vector(Mount("/d", "/e", readOnly = true))
     val driver =
       shim.driver(
@@ -39,7 +39,7 @@ class ShimSuite extends ShimFixtures:
       _ <- started(driver, workers = 2)
       _ <- driver.close()
     yield
-      val asked = spec(shim.specs.head).hcursor
+      val fields = spec(shim.specs.head).hcursor
       val cpus = math.min(2, Runtime.getRuntime.availableProcessors).toDouble
       val limits = Json.obj(
         "memoryMiB" -> Json.fromInt(2 * 32 + 64),
@@ -47,22 +47,22 @@ class ShimSuite extends ShimFixtures:
         "processes" -> Json.fromInt(256 + 2 * 64),
         "files" -> Json.fromInt(4096)
       )
-      assertEquals(asked.get[Json]("limits"), Right(limits))
-      assertEquals(asked.get[String]("package"), Right(packageDir.toString))
-      assertEquals(asked.get[Long]("user"), Right(70_000L))
-      assertEquals(asked.get[Option[String]]("root"), Right(None))
+      assertEquals(fields.get[Json]("limits"), Right(limits))
+      assertEquals(fields.get[String]("package"), Right(packageDir.toString))
+      assertEquals(fields.get[Long]("user"), Right(70_000L))
+      assertEquals(fields.get[Option[String]]("root"), Right(None))
       val mount = Json.obj(
         "source" -> Json.fromString("/d"),
         "target" -> Json.fromString("/e"),
         "readOnly" -> Json.True
       )
-      assertEquals(asked.get[Vector[Json]]("mounts"), Right(Vector(mount)))
-      assertEquals((asked.get[Int]("tmpMiB"), asked.get[Int]("shmMiB")), (Right(16), Right(16)))
-      assertEquals(asked.get[Long]("graceMs"), Right(250L))
-      assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), shim.specs.toString)
+      assertEquals(fields.get[Vector[Json]]("mounts"), Right(Vector(mount)))
+      assertEquals((fields.get[Int]("tmpMiB"), fields.get[Int]("shmMiB")), (Right(16), Right(16)))
+      assertEquals(fields.get[Long]("graceMs"), Right(250L))
+      assert(fields.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), shim.specs.toString)
 
   test("interpreters are visible to functions that need them, and in pre-warmed sandboxes"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val driver = shim.driver()
     for
       _ <- driver.start(resources(1))
@@ -74,13 +74,13 @@ class ShimSuite extends ShimFixtures:
       assertEquals(shown, Vector(Right(false), Right(true), Right(true)))
 
   test("users' own images are refused with a hint to the driver that runs them"):
-    val driver = ScriptedShim(Stays).driver()
+    val driver = ScriptedShim(Silent).driver()
     driver.start(resources(1).copy(base = ContainerBase.Image("a/b:1"))).map: refused =>
       assertEquals(refused.left.toOption.map(_.kind), Some(FailureKind.InvalidInput))
       assert(messageOf(refused).contains("--driver docker"), refused)
 
   test("without control groups none is named, and the program itself is limited in memory"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val driver = shim.driver(limitedBy = "resource limits")
     assertEquals(driver.programMemory(2, 100), Some(2 * 116L + 64))
     assert(driver.limits.contains("resource limits"), driver.limits)
@@ -89,14 +89,14 @@ class ShimSuite extends ShimFixtures:
       removed <- driver.removeOrphans()
       _ <- driver.close()
     yield
-      val asked = spec(shim.specs.head).hcursor
-      assertEquals(asked.get[Option[String]]("group"), Right(None))
+      val fields = spec(shim.specs.head).hcursor
+      assertEquals(fields.get[Option[String]]("group"), Right(None))
       // The limit on processes then holds for life: that of a pack with all eight slots.
-      assertEquals(asked.downField("limits").get[Int]("processes"), Right(256 + 8 * 64))
+      assertEquals(fields.downField("limits").get[Int]("processes"), Right(256 + 8 * 64))
       assertEquals((removed, shim.removed), (0, Vector.empty))
 
   test("control groups limit the memory of everything in a pack"):
-    assertEquals(ScriptedShim(Stays).driver().programMemory(2, 100), None)
+    assertEquals(ScriptedShim(Silent).driver().programMemory(2, 100), None)
 
   test("a shim's refusal is reported in its words, and its user and directory are freed"):
     val shim = ScriptedShim("echo burst-runtime: no such root; exit 1")
@@ -129,7 +129,7 @@ class ShimSuite extends ShimFixtures:
     givenUp(200.millis)
 
   test("running out of users is reported, and each is free again when its sandbox has ended"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val driver = shim.driver(users = Some(UserRange(70_000, 70_001)))
     for
       one <- started(driver)
@@ -167,7 +167,7 @@ class ShimSuite extends ShimFixtures:
     // open.
     val shims =
       for script <-
-          Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Stays)
+          Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Silent)
       yield script -> ScriptedShim(script)
     Future.traverse(shims): (script, shim) =>
       val driver = shim.driver(settings = settings)
@@ -207,7 +207,7 @@ class ShimSuite extends ShimFixtures:
       assertEquals(shim.removed.size, 1)
 
   test("a shim that ended by itself has removed its control group"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val driver = shim.driver()
     for
       container <- started(driver)
@@ -222,33 +222,33 @@ class ShimSuite extends ShimFixtures:
       container <- started(driver)
       _ <- container.exit
       stopped <- driver.stop(container)
-      gone = stopped match
-        case StopOutcome.StillThere(reason, gone) =>
+      removed = stopped match
+        case StopOutcome.NotStopped(reason, removed) =>
           assert(reason.contains("control group"), reason)
-          gone
-        case StopOutcome.Gone => fail("its control group still exists")
+          removed
+        case StopOutcome.Stopped => fail("its control group still exists")
       refused <- driver.start(resources(1))
       _ = assert(messageOf(refused).contains("no user is free"), refused)
       _ = shim.occupy(false)
-      _ <- gone
+      _ <- removed
       again <- started(driver)
       stopped <- driver.stop(again)
-    yield assertEquals(stopped, StopOutcome.Gone)
+    yield assertEquals(stopped, StopOutcome.Stopped)
 
   test("remains of an earlier run are found by the owner's id"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     shim.driver().removeOrphans().map: removed =>
       assertEquals((removed, shim.removed), (1, Vector("burst-me-")))
       assert(!Files.exists(shim.directory.resolve("sandbox")))
 
   test("a directory that cannot be created is a set-up problem"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val _ = Files.createFile(shim.directory.resolve("sandbox"))
     val problem = intercept[SetupException](shim.driver())
     assert(problem.getMessage.contains("sandbox cannot be made ready"), problem.getMessage)
 
   test("nobody may list the directory of the packs' sockets"):
-    val shim = ScriptedShim(Stays)
+    val shim = ScriptedShim(Silent)
     val driver = shim.driver()
     val sockets = shim.directory.resolve("sandbox/sockets")
     assertEquals(

@@ -8,7 +8,7 @@ import scala.util.{Failure, Success, Try}
 /** `Await.result` with a timeout that only counts time in which this process was running: after a stall, the
   * awaited event may have happened already without being processed yet.
   */
-private[driver] object PatientAwait:
+private[driver] object StallTolerantAwait:
   private val Parts = 8
 
   @tailrec def result[A](future: Future[A], limit: FiniteDuration, parts: Int = Parts): A =
