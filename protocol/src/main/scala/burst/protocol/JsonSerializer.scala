@@ -6,6 +6,8 @@ import com.github.plokhotnyuk.jsoniter_scala.core.{
   JsonReaderException,
   JsonValueCodec
 }
+import io.circe.derivation.renaming.kebabCase
+import io.circe.derivation.{Configuration, ConfiguredCodec}
 import io.circe.jawn.decodeByteArray
 import io.circe.{Codec, Decoder, DecodingFailure, Encoder, ParsingFailure}
 import java.io.NotSerializableException
@@ -14,6 +16,8 @@ import org.apache.pekko.actor.ExtendedActorSystem
 import org.apache.pekko.actor.typed.scaladsl.adapter.ClassicActorSystemOps
 import org.apache.pekko.actor.typed.{ActorRef, ActorRefResolver}
 import org.apache.pekko.serialization.SerializerWithStringManifest
+import scala.compiletime.{constValue, erasedValue, summonFrom, summonInline}
+import scala.deriving.Mirror
 import scala.reflect.ClassTag
 import scala.util.Try
 
@@ -70,6 +74,27 @@ object JsonSerializer:
       throw NotSerializableException(s"a damaged message '$name', at $where")
 
   object Kind:
+    /** The kinds of all messages of a sealed type, in the order of their definitions. A message whose kind is
+      * not given is infrequent: its codec is derived, and its name is that of its class and the version of
+      * the protocol since which it has had its format.
+      */
+    inline def ofEach[A](since: Int)(using of: Mirror.SumOf[A]): Vector[Kind[?]] =
+      ofAll[of.MirroredElemTypes, of.MirroredElemLabels](since)
+
+    private inline def ofAll[Messages <: Tuple, Names <: Tuple](since: Int): Vector[Kind[?]] =
+      inline (erasedValue[Messages], erasedValue[Names]) match
+        case _: ((message *: messages), (name *: names)) =>
+          ofOne[message & AnyRef](constValue[name & String], since) +: ofAll[messages, names](since)
+        case _ => Vector.empty
+
+    private inline def ofOne[A <: AnyRef](name: String, since: Int): Kind[?] =
+      summonFrom:
+        case own: Kind[A] => own
+        case _ =>
+          val codec =
+            ConfiguredCodec.derived[A](using summonInline[Configuration], summonInline[Mirror.Of[A]])
+          Kind(s"${kebabCase(name)}/$since", codec)(using summonInline[ClassTag[A]])
+
     /** For infrequent messages. */
     def apply[A <: AnyRef: ClassTag](called: String, codec: Codec[A]): Kind[A] = new Kind[A](called):
       protected def encode(message: A): Array[Byte] = codec(message).noSpaces.getBytes(UTF_8)

@@ -14,12 +14,13 @@ import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.{Codec, Decoder, Encoder, Json}
 import org.apache.pekko.actor.ExtendedActorSystem
 import scala.concurrent.duration.FiniteDuration
-import scala.reflect.ClassTag
 
-/** Serializes requests from a controller to the scheduler on another one, and the answers. Each names the
-  * version of the protocol since which it has had its format: if a change makes it unreadable for the
-  * previous release it gets another number, and both formats are read as long as both versions are supported.
-  * Controllers that have no version in common do not become members of one cluster ([[VersionCheck]]).
+/** Serializes requests from a controller to the scheduler on another one, and the answers: all that
+  * [[GangScheduler.Request]] and [[GangScheduler.Answer]] have, with derived codecs unless one is given here.
+  * Each names the version of the protocol since which it has had its format: if a change makes it unreadable
+  * for the previous release it gets another number, and both formats are read as long as both versions are
+  * supported. Controllers that have no version in common do not become members of one cluster
+  * ([[VersionCheck]]).
   *
   * Flares are not sent back whole: the asker reads them from the shared store. The answer for an accepted
   * flare is its summary. For a flare that has ended the answer is only that it is no longer active, unless
@@ -42,13 +43,13 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
       whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty, room = None)))
     )
 
-  private def submit: JsonValueCodec[Submit] = JsonCodecMaker.make(MessageCodecs.config)
+  private given Kind[Submit] = Kind.often("submit/2", JsonCodecMaker.make(MessageCodecs.config))
 
-  private def submitted: JsonValueCodec[Submitted] =
+  private given Kind[Submitted] =
     given JsonValueCodec[Flare] = sent(withoutSecrets)
     given JsonValueCodec[Throwable] =
       Text(text => Some(RemoteFailure(text)), cause => String.valueOf(cause.getMessage))
-    As(
+    val codec = As(
       JsonCodecMaker.make[Submitted](MessageCodecs.config),
       identity,
       {
@@ -56,49 +57,33 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
         case other => other
       }
     )
+    Kind.often("submitted/2", codec)
 
-  private def await: JsonValueCodec[Await] = JsonCodecMaker.make(MessageCodecs.config)
+  private given Kind[Await] = Kind.often("await/2", JsonCodecMaker.make(MessageCodecs.config))
 
   /** The previous release takes any other answer to mean that the flare is not active. */
-  private def awaited: JsonValueCodec[Awaited] =
+  private given Kind[Awaited] =
     given JsonValueCodec[Flare] = sent(withoutSecrets)
     val ended = JsonCodecMaker.make[Option[Awaited.Ended]](MessageCodecs.config)
-    As(
+    val codec = As(
       ended,
       _.getOrElse(Awaited.NotActive),
       {
-        case told: Awaited.Ended if told.results.nonEmpty => Some(told)
+        case end: Awaited.Ended if end.results.nonEmpty => Some(end)
         case _ => None
       }
     )
+    Kind.often("awaited/2", codec)
 
-  protected val kinds: Vector[Kind[? <: Request | Answer]] = Vector(
-    often[Submit]("submit", submit),
-    kind[Cancel]("cancel", ConfiguredCodec.derived),
-    kind[EndNamespace]("end-namespace", ConfiguredCodec.derived),
-    kind[ReopenNamespace]("reopen-namespace", ConfiguredCodec.derived),
-    often[Await]("await", await),
-    kind[Locate]("locate", ConfiguredCodec.derived),
-    kind[ListInvokers]("list-invokers", ConfiguredCodec.derived),
-    kind[Drain]("drain", ConfiguredCodec.derived),
-    often[Submitted]("submitted", submitted),
-    often[Awaited]("awaited", awaited),
-    kind[CancelOutcome]("cancelled", ConfiguredEnumCodec.derived),
-    kind[NamespaceEnded.type]("namespace-ended", always(NamespaceEnded)),
-    kind[Located]("located", ConfiguredCodec.derived),
-    kind[InvokerList]("invokers", ConfiguredCodec.derived),
-    kind[Drained]("drained", ConfiguredCodec.derived)
-  )
+  private given Kind[CancelOutcome] = Kind("cancelled/2", ConfiguredEnumCodec.derived)
+  private given Kind[NamespaceEnded.type] = Kind("namespace-ended/2", always(NamespaceEnded))
+  private given Kind[InvokerList] = Kind("invokers/2", ConfiguredCodec.derived)
+
+  protected val kinds: Vector[Kind[?]] = Kind.ofEach[Request](2) ++ Kind.ofEach[Answer](2)
 
 object SchedulerSerializer:
   /** A failure on the scheduler's controller, whose log has the details. */
   private final class RemoteFailure(message: String) extends RuntimeException(message, null, false, false)
-
-  private def kind[A <: AnyRef: ClassTag](name: String, codec: Codec[A], since: Int = 2): Kind[A] =
-    Kind(s"$name/$since", codec)
-
-  private def often[A <: AnyRef: ClassTag](name: String, codec: JsonValueCodec[A], since: Int = 2): Kind[A] =
-    Kind.often(s"$name/$since", codec)
 
   private given JsonValueCodec[FlareState] = JsonCodecMaker.make(MessageCodecs.enumerated)
   private given JsonValueCodec[WorkerState] = JsonCodecMaker.make(MessageCodecs.enumerated)
@@ -106,8 +91,8 @@ object SchedulerSerializer:
   private given JsonValueCodec[Packing] = JsonCodecMaker.make(MessageCodecs.enumerated)
 
   /** The codec of the part of a flare that is sent. */
-  private def sent(told: Flare => Flare): JsonValueCodec[Flare] =
-    As(JsonCodecMaker.make[Flare](MessageCodecs.config), identity, told)
+  private def sent(shown: Flare => Flare): JsonValueCodec[Flare] =
+    As(JsonCodecMaker.make[Flare](MessageCodecs.config), identity, shown)
 
   /** The codec of a message without content. */
   private def always[A](value: A): Codec[A] =

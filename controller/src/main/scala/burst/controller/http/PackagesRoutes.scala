@@ -71,7 +71,10 @@ final class PackagesRoutes(
         for
           found <- open.find(caller.namespace, owner, name)
           resolved <- open.resolve(caller.namespace, found)
-        yield EntityViews.whole(found.copy(parameters = resolved.parameters), actionsOf(resolved.actionPackage))
+        yield EntityViews.whole(
+          found.copy(parameters = resolved.parameters),
+          actionsOf(resolved.actionPackage)
+        )
       found.left.map(problem => ApiError.OfEntity(Unreachable(problem))).flatMap(ok(_))
 
   private def actionsOf(found: ActionPackage) =

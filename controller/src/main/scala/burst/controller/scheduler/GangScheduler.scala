@@ -58,7 +58,7 @@ object GangScheduler:
   sealed trait Request extends Command
 
   /** Its answers. */
-  trait Answer
+  sealed trait Answer
 
   /** The submitter may choose the `id`, and submit the flare again under it if no answer arrives. The answer
     * to a submitter that waits is the flare's end, or after a while the flare in its present state.
@@ -215,6 +215,9 @@ object GangScheduler:
     }
     if environment.adoption.isDefined then begin
     else Behaviors.supervise(begin).onFailure[Exception](SupervisorStrategy.restart)
+
+enum CancelOutcome extends GangScheduler.Answer:
+  case Accepted, AlreadyEnded, NotFound
 
 private final class GangScheduler(
     environment: FlareEnvironment,

@@ -8,6 +8,3 @@ enum CancelledBy:
     * after all.
     */
   case StoreFailure
-
-enum CancelOutcome extends GangScheduler.Answer:
-  case Accepted, AlreadyEnded, NotFound
