@@ -352,9 +352,9 @@ private final class FlareActor(
     case FlareEffect.SetTimer(timer) =>
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
-    case FlareEffect.Requeue(attempt, avoid, why) =>
+    case FlareEffect.Requeue(attempt, avoid, noRoom) =>
       // a flare that only found no room keeps its position in the queue
-      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, why, why.flatMap(_ => ticket))
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid, noRoom, noRoom.flatMap(_ => ticket))
     case FlareEffect.Starts(outcomes) =>
       scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id, life.flare.attempt)

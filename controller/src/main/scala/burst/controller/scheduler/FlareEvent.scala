@@ -120,7 +120,7 @@ enum FlareEffect:
   /** Queue the flare again for its next attempt, preferably not on the machine to `avoid`. `why` says what
     * the cluster had no room for, if that is what ended the last one.
     */
-  case Requeue(attempt: Int, avoid: Option[InvokerId] = None, why: Option[String] = None)
+  case Requeue(attempt: Int, avoid: Option[InvokerId] = None, noRoom: Option[Failure] = None)
 
   /** The outcomes of packs' starts. */
   case Starts(outcomes: Vector[StartOutcome])

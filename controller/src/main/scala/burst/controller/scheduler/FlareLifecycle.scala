@@ -388,7 +388,7 @@ final case class FlareLifecycle private (
       .add(Option.when(asked)(ClearAttempt).toVector)
       .add(Vector(
         Store(again.record, confirm = false),
-        Requeue(next, cause.flatMap(attempts.unstarted), noRoom.map(_.failure.message)),
+        Requeue(next, cause.flatMap(attempts.unstarted), noRoom.map(_.failure)),
         SetTimer(FlareTimer.Queue)
       ))
 

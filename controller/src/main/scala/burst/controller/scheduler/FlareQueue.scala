@@ -2,13 +2,13 @@ package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
 import burst.node.MonotonicTime
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{Failure, FlareId, InvokerId}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** A flare that waits for its slots. `since` is when it began to wait; `avoid` is the machine on which its
-  * last attempt did not start. If it released its slots because a cluster had no room for its packs, `why` is
-  * the reason, and it keeps the `number` it had in the queue.
+  * last attempt did not start. If it released its slots because a cluster had no room for its packs, `noRoom`
+  * is that failure, and it keeps the `number` it had in the queue.
   */
 final case class Waiting(
     id: FlareId,
@@ -16,7 +16,7 @@ final case class Waiting(
     request: FlareRequest,
     since: MonotonicTime,
     avoid: Option[InvokerId] = None,
-    why: Option[String] = None,
+    noRoom: Option[Failure] = None,
     number: Option[Long] = None
 ):
   def tenant: String = request.definition.namespace

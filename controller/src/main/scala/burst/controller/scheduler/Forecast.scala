@@ -73,7 +73,8 @@ final class Forecast(
       queue.since(next).foreach(lend)
       next = queue.next
     found.get(id).map: it =>
-      val reason = it.flare.why.fold("")(why => s"$why; ") + why(it.flare.request, it.fits)
+      val reason =
+        it.flare.noRoom.fold("")(failure => s"${failure.message}; ") + why(it.flare.request, it.fits)
       QueueEstimate(it.position, it.start, Some(reason))
 
   private def lend(flare: Waiting): Unit =

@@ -140,7 +140,7 @@ object GangScheduler:
       attempt: Int,
       request: FlareRequest,
       avoid: Option[InvokerId],
-      why: Option[String],
+      noRoom: Option[Failure],
       ticket: Option[QueueTicket]
   ) extends Command
 
@@ -317,9 +317,9 @@ private final class GangScheduler(
     case ContainerSpent(id, attempt) => state.spent(AttemptId(id, attempt))
     case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, _, _, _) if request.memberOf.isDefined => groups.again(id, attempt)
-    case Requeue(id, attempt, request, avoid, why, ticket) =>
+    case Requeue(id, attempt, request, avoid, noRoom, ticket) =>
       val since = ticket.fold(elapsed())(_.since)
-      state.enqueue(Waiting(id, attempt, request, since, avoid, why, ticket.map(_.number)))
+      state.enqueue(Waiting(id, attempt, request, since, avoid, noRoom, ticket.map(_.number)))
       state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
       state.heard(AttemptId(id, attempt), definition, outcomes)
