@@ -11,6 +11,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_json::Deserializer;
 use serde_json::error::Category;
 
+use crate::bounded::{Bounded, Excess};
 use crate::causes::{AnswerError, ConnectionError};
 use crate::error::Error;
 use crate::observer::Observer;
@@ -52,10 +53,10 @@ impl<T: DeserializeOwned> Answer<T> {
     }
 }
 
-/// A successful answer that is still to be read. Reading goes on for as long as pieces of it keep arriving. Dropping it
-/// gives up the rest.
+/// A successful answer that is still to be read. Reading goes on for as long as it keeps arriving: it may take the
+/// client's [time-out](crate::Builder::timeout), and a second more per 16 KiB. Dropping it gives up the rest.
 pub struct Body<T> {
-    response: Response,
+    response: Bounded<Response>,
     origin: Origin,
     observer: Option<Arc<dyn Observer>>,
     says: PhantomData<fn() -> T>,
@@ -69,7 +70,7 @@ impl<T> Body<T> {
         observer: Option<Arc<dyn Observer>>,
     ) -> Self {
         Self {
-            response,
+            response: Bounded::new(response, timeout),
             origin: Origin {
                 host: host.into(),
                 timeout,
@@ -79,7 +80,7 @@ impl<T> Body<T> {
         }
     }
 
-    /// Reads all of it.
+    /// Reads all of it: at most 256 MiB, more is an [`AnswerError::TooLarge`].
     pub fn text(mut self) -> Result<Answer<T>, Error> {
         let mut text = String::new();
         match self.response.read_to_string(&mut text) {
@@ -97,6 +98,7 @@ impl<T> Body<T> {
     /// Reads the next bytes; 0 at the end.
     pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
         let read = self.response.read(piece);
+        self.response.held().empty();
         read.map_err(|cause| self.origin.broken(cause))
     }
 
@@ -119,20 +121,26 @@ impl<T> Body<T> {
 
     fn observe(&self, text: &str) {
         if let Some(observer) = &self.observer {
-            observer.received(self.response.status(), self.response.headers(), text);
+            let response = self.response.answer();
+            observer.received(response.status(), response.headers(), text);
         }
     }
 }
 
 impl<T: Streamed> Body<T> {
     /// Passes each element of the long array to `reader` as soon as it is read, so that only one is held at a time;
-    /// then returns the rest, in which the array is empty. An error of `reader` ends it early and is returned.
+    /// then returns the rest, in which the array is empty. An error of `reader` ends it early and is returned. Of an
+    /// element, or the rest, at most 256 MiB are read; more is an [`AnswerError::TooLarge`].
     pub fn each<E: From<Error>>(
         self,
         mut reader: impl FnMut(T::Element) -> Result<(), E>,
     ) -> Result<T, E> {
         let mut stopped = None;
-        let mut each = |element| reader(element).map_err(|error| stopped = Some(error));
+        let held = self.response.held();
+        let mut each = |element| {
+            held.empty();
+            reader(element).map_err(|error| stopped = Some(error))
+        };
         let fields = self.parse(Object {
             array: T::ARRAY,
             each: &mut each,
@@ -148,7 +156,7 @@ impl<T: Streamed> Body<T> {
 
 impl<T> fmt::Debug for Body<T> {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(to, "Body({})", self.response.url())
+        write!(to, "Body({})", self.response.answer().url())
     }
 }
 
@@ -168,7 +176,11 @@ impl Origin {
         if inner.is_some_and(reqwest::Error::is_timeout) {
             return Error::NoAnswer { host, timeout };
         }
-        let cause = ConnectionError::BrokeOff(cause);
+        let cause = match cause.downcast() {
+            Ok(Excess::TooLarge(limit)) => return AnswerError::TooLarge(limit).into(),
+            Ok(Excess::TooSlow(timeout)) => return Error::NoAnswer { host, timeout },
+            Err(cause) => ConnectionError::BrokeOff(cause),
+        };
         Error::Broken { host, cause }
     }
 }

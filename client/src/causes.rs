@@ -39,6 +39,9 @@ pub enum AnswerError {
     /// It is not JSON, or lacks what the API promises.
     #[error(transparent)]
     NotAsPromised(#[from] serde_json::Error),
+    /// It is too large to be held in memory.
+    #[error("it is larger than {} MiB", .0 >> 20)]
+    TooLarge(u64),
 }
 
 /// Why a call cannot be sent.

@@ -10,6 +10,7 @@ use reqwest::blocking::{Client as Http, Response};
 use reqwest::header::CONTENT_TYPE;
 
 use crate::answer::{Answer, Body};
+use crate::bounded::Bounded;
 use crate::call::{Call, IDEMPOTENCY_KEY};
 use crate::causes::ConnectionError;
 use crate::error::Error;
@@ -139,7 +140,8 @@ impl Client {
         let (status, headers) = (response.status(), response.headers().clone());
         let mut text = Vec::new();
         // The part of a reason that arrived before it broke off is still worth showing.
-        let _ = response.take(LONGEST_REASON).read_to_end(&mut text);
+        let reason = Bounded::new(response, self.timeout);
+        let _ = reason.take(LONGEST_REASON).read_to_end(&mut text);
         if let Some(observer) = &self.observer {
             observer.received(status, &headers, &String::from_utf8_lossy(&text));
         }

@@ -37,8 +37,9 @@
 //! # Blocking
 //!
 //! Every method blocks until the platform has answered, or returns an [`Error::NoAnswer`]. An answer must begin within
-//! 30 seconds, and no gap in it may be longer, unless [`Builder::timeout`] sets another time. A request with a large
-//! body gets one second more per 128 KiB, for its whole answer. A client is cheap to clone, and clones can be used on
+//! 30 seconds, and no gap in it may be longer, unless [`Builder::timeout`] sets another time; reading it may take that
+//! time, and a second more per 16 KiB. A request with a large body gets one second more per 128 KiB, for its whole
+//! answer. A client is cheap to clone, and clones can be used on
 //! several threads at once; none may be used inside an asynchronous runtime.
 //!
 //! # Repeats
@@ -50,7 +51,7 @@
 //! # Answers
 //!
 //! An [`Answer`] is kept as the text that arrived and parsed on demand, so it can be passed on unchanged. A result or a
-//! log, which may be large, is a [`Body`]: read it whole or element by element.
+//! log, which may be large, is a [`Body`]: read it whole or element by element. At most 256 MiB are held in memory.
 //! Times are [`SystemTime`](std::time::SystemTime)s and durations [`Duration`](std::time::Duration)s, whatever unit the
 //! API has them in. What work functions return and take is raw JSON
 //! ([`RawValue`](serde_json::value::RawValue)), so that no digit is lost.
@@ -66,6 +67,7 @@
 mod actions;
 mod address;
 mod answer;
+mod bounded;
 mod builder;
 mod call;
 mod calls;

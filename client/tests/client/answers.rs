@@ -205,19 +205,20 @@ fn a_response_that_is_still_arriving_does_not_time_out() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     // Together they take longer than the time-out, each much less.
-    let (timeout, piece, pieces) = (Duration::from_secs(10), Duration::from_secs(2), 6);
+    let (timeout, pause, pieces) = (Duration::from_secs(10), Duration::from_secs(2), 6);
+    let piece = " ".repeat(64 * 1024);
     let platform = thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();
         read(&connection);
-        let length = RESULT.len() + pieces;
+        let length = RESULT.len() + pieces * piece.len();
         write!(
             connection,
             "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"
         )
         .unwrap();
         for _ in 0..pieces {
-            thread::sleep(piece);
-            connection.write_all(b" ").unwrap();
+            thread::sleep(pause);
+            connection.write_all(piece.as_bytes()).unwrap();
         }
         connection.write_all(RESULT.as_bytes()).unwrap();
     });
@@ -225,6 +226,26 @@ fn a_response_that_is_still_arriving_does_not_time_out() {
     let client = client.build().unwrap();
     let waited = client.flare_and_wait("hello", &FlareRequest::default());
     assert!(matches!(waited, Ok(Waited::Ended(_))), "{waited:?}");
+    platform.join().unwrap();
+}
+
+#[test]
+fn a_response_that_arrives_too_slowly_times_out() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let platform = thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        read(&connection);
+        let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n";
+        connection.write_all(head).unwrap();
+        // Until the client has given up.
+        while connection.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let client = Client::builder(&address, "me:key").timeout(Duration::from_secs(1));
+    let error = client.build().unwrap().get_flare("f").unwrap_err();
+    assert!(matches!(error, Error::NoAnswer { .. }), "{error:?}");
     platform.join().unwrap();
 }
 
