@@ -52,7 +52,7 @@ pub enum Error {
     },
     /// An action failed (502, 500) or is still running (202), which has already been shown.
     #[error("")]
-    Told {
+    AlreadyShown {
         /// HTTP status.
         status: u16,
     },
@@ -216,8 +216,8 @@ impl Error {
             Self::Api(cause) | Self::With { cause, .. } | Self::Unable { cause, .. } => {
                 code_of(cause)
             }
-            Self::Told { status: 202 } => 9,
-            Self::Told { .. } => 1,
+            Self::AlreadyShown { status: 202 } => 9,
+            Self::AlreadyShown { .. } => 1,
             Self::Start(_) | Self::Disordered => 8,
             Self::NotDrained { .. }
             | Self::Flare {
@@ -240,7 +240,7 @@ impl Error {
     /// Does the same with an exit code from the caller.
     pub fn report_as(&self, code: u8) -> ExitCode {
         // Code 0 means that a reader such as `head` has seen enough: there is nothing to report.
-        if code != 0 && !matches!(self, Self::Told { .. }) {
+        if code != 0 && !matches!(self, Self::AlreadyShown { .. }) {
             // If standard error is closed as well, only the exit code can report the error.
             let sentence = self.to_string();
             let mark = Style::new().red().bold().for_stderr().apply_to("error:");

@@ -8,7 +8,7 @@ use std::fmt::Write;
 pub fn lines(text: &str) -> Cow<'_, str> {
     escaped(
         text,
-        |c| acts(c) && !matches!(c, '\n' | '\t'),
+        |c| is_active(c) && !matches!(c, '\n' | '\t'),
         |c, shown| {
             shown.extend(c.escape_default());
         },
@@ -19,7 +19,7 @@ pub fn lines(text: &str) -> Cow<'_, str> {
 pub fn line(text: &str) -> Cow<'_, str> {
     escaped(
         text,
-        |c| acts(c) && c != '\t',
+        |c| is_active(c) && c != '\t',
         |c, shown| shown.extend(c.escape_default()),
     )
 }
@@ -28,7 +28,7 @@ pub fn line(text: &str) -> Cow<'_, str> {
 pub fn json(text: &str) -> Cow<'_, str> {
     escaped(
         text,
-        |c| acts(c) && !matches!(c, '\n' | '\t' | '\r'),
+        |c| is_active(c) && !matches!(c, '\n' | '\t' | '\r'),
         |c, shown| {
             // All of them are below U+10000. Writing to a string does not fail.
             let _ = write!(shown, "\\u{:04x}", u32::from(c));
@@ -56,7 +56,7 @@ fn escaped(
 }
 
 /// Whether a terminal acts on a character: a control character, or any with Unicode's property Bidi_Control.
-fn acts(c: char) -> bool {
+fn is_active(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

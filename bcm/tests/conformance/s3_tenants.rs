@@ -13,7 +13,7 @@ use burst_bcm::{
 
 use crate::harness::{pattern, under_watchdog};
 use burst_test_servers::S3Server;
-use burst_test_servers::s3::{Manners, SECRET};
+use burst_test_servers::s3::{Behavior, SECRET};
 
 fn platform(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
@@ -113,9 +113,9 @@ fn a_flare_works_without_credentials_under_its_own_name() {
 
 #[test]
 fn a_service_that_obeys_unsigned_headers_is_refused() {
-    let server = S3Server::start_with(Manners {
+    let server = S3Server::start_with(Behavior {
         obeys_unsigned: true,
-        ..Manners::default()
+        ..Behavior::default()
     });
     under_watchdog(move || {
         let secret = "u5".into();
@@ -150,9 +150,9 @@ fn a_service_is_probed_once_and_keeps_no_object() {
 
 #[test]
 fn a_service_need_not_delete_the_probes_object() {
-    let server = S3Server::start_with(Manners {
+    let server = S3Server::start_with(Behavior {
         deletes_singly: true,
-        ..Manners::default()
+        ..Behavior::default()
     });
     under_watchdog(move || {
         let _given = issue(&server, "u8");
@@ -168,10 +168,10 @@ fn a_service_need_not_delete_the_probes_object() {
 #[test]
 fn a_busy_service_is_probed_again() {
     let refused = |busy: u32| {
-        let server = S3Server::start_with(Manners {
+        let server = S3Server::start_with(Behavior {
             obeys_unsigned: true,
             busy,
-            ..Manners::default()
+            ..Behavior::default()
         });
         let secret = "u9".into();
         let error = issue_credentials(&CredentialRequest::new("u9", &secret), &platform(&server))

@@ -81,7 +81,7 @@ pub fn change(action: &InvokersAction, client: &Client, format: Format) -> Resul
     output::answer(format, &answer, || {
         let invoker = answer.read()?;
         drained = invoker.drained && invoker.used_slots == 0;
-        Ok(said(&invoker).into())
+        Ok(describe(&invoker).into())
     })?;
     if let (InvokersAction::Drain { id, .. }, true) = (action, drained) {
         let id = output::word(id);
@@ -112,7 +112,7 @@ fn await_empty(client: &Client, id: &str, wait: Duration) -> Result<(), Error> {
     }
 }
 
-fn said(invoker: &Drain) -> String {
+fn describe(invoker: &Drain) -> String {
     let id = &invoker.id;
     match (invoker.drained, invoker.used_slots) {
         (false, _) => format!("ok: {id} takes flares again"),

@@ -76,8 +76,8 @@ pub struct Log<'a> {
     printed: usize,
     /// How many of those come before the part that the next request asks for.
     before: usize,
-    /// Whether the user has been told that not all lines are kept.
-    told: bool,
+    /// Whether it has printed that not all lines are kept.
+    truncation_shown: bool,
     /// When to request it again.
     next: Instant,
 }
@@ -94,7 +94,7 @@ impl<'a> Log<'a> {
             attempt: 1,
             printed: 0,
             before: 0,
-            told: false,
+            truncation_shown: false,
             next: Instant::now(),
         }
     }
@@ -112,7 +112,7 @@ impl<'a> Log<'a> {
             self.attempt = flare.attempt;
             self.printed = 0;
             self.before = 0;
-            self.told = false;
+            self.truncation_shown = false;
         }
         match flare.state {
             FlareState::Queued | FlareState::Placing => false,
@@ -122,7 +122,7 @@ impl<'a> Log<'a> {
 
     /// Whether it has printed nothing so far.
     fn is_empty(&self) -> bool {
-        self.printed == 0 && !self.told
+        self.printed == 0 && !self.truncation_shown
     }
 
     /// Requests and prints the lines that have not been printed yet.
@@ -146,8 +146,8 @@ impl<'a> Log<'a> {
         printer.flush()?;
         let logs = logs?;
         self.begin_at(logs.next);
-        if logs.truncated && format == Format::Table && !self.told {
-            self.told = true;
+        if logs.truncated && format == Format::Table && !self.truncation_shown {
+            self.truncation_shown = true;
             printer.people("(more was written than is kept)\n")?;
         }
         self.next = Instant::now() + asked.elapsed().max(PAUSE);

@@ -95,12 +95,12 @@ fn show_all(args: &GlobalArgs) -> Result<(), Error> {
         let secret = matches!(property, Property::Auth | Property::AdminAuth);
         let found = properties::find(property, args)?;
         let (value, source) = found.map(|it| (it.value, it.source)).unzip();
-        let (shown, told) = match value {
+        let (shown, named) = match value {
             Some(_) if secret => (Some("(set)".into()), Some("set".into())),
             value => (value.clone(), value),
         };
         table.row([property.key().into(), shown.into(), source.into()]);
-        json.insert(property.key().into(), told.into());
+        json.insert(property.key().into(), named.into());
     }
     if args.output == Format::Json {
         return output::line(&Value::from(json).to_string());

@@ -11,7 +11,7 @@ use crate::error::Error;
 pub fn exit_code(error: &Error) -> u8 {
     match error {
         Error::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,
-        Error::Told { status } | Error::FeedRefused { status, .. } => low_byte(*status),
+        Error::AlreadyShown { status } | Error::FeedRefused { status, .. } => low_byte(*status),
         Error::Api(cause) | Error::Unable { cause, .. } | Error::With { cause, .. } => {
             match cause {
                 ApiError::Refused { status, .. } => low_byte(*status),
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn exit_codes_match_those_of_openwhisk() {
         for (status, code) in [(202, 202), (401, 145), (404, 148), (409, 153), (502, 246)] {
-            assert_eq!(exit_code(&Error::Told { status }), code);
+            assert_eq!(exit_code(&Error::AlreadyShown { status }), code);
             let cause = ApiError::Refused {
                 status,
                 message: String::new(),

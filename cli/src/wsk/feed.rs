@@ -48,7 +48,7 @@ pub fn of(annotations: &[KeyValue]) -> Option<String> {
 }
 
 /// Notifies the feed of a trigger, and returns the activation.
-pub fn tell(
+pub fn notify(
     context: &ClientContext,
     feed: &str,
     event: Event,

@@ -25,11 +25,11 @@ pub fn run(context: &ClientContext, args: &InvokeArgs) -> Result<(), Error> {
     match actions::invoke(context, &name, &query, &body).map_err(unable(&what))? {
         Invoked::Succeeded(answer) => succeeded(&name, answer.text(), args.result),
         Invoked::Failed { status, answer } => {
-            if let Some(said) = said(&name, answer.text(), args.result) {
-                output::note(&said);
+            if let Some(headline) = headline(&name, answer.text(), args.result) {
+                output::note(&headline);
             }
             show::json_beside(answer.text())?;
-            Err(Error::Told { status })
+            Err(Error::AlreadyShown { status })
         }
         Invoked::Accepted(answer) => {
             let id = answer.read().map_err(unable(&what))?.activation_id;
@@ -40,21 +40,21 @@ pub fn run(context: &ClientContext, args: &InvokeArgs) -> Result<(), Error> {
             show::ok(&format!(
                 "invoked {name}, but the request has not yet finished, with id {id}"
             ))?;
-            Err(Error::Told { status: 202 })
+            Err(Error::AlreadyShown { status: 202 })
         }
     }
 }
 
 /// Prints the answer to a successful call.
 pub fn succeeded(name: &Name, text: &str, result: bool) -> Result<(), Error> {
-    if let Some(said) = said(name, text, result) {
-        output::line(&said)?;
+    if let Some(headline) = headline(name, text, result) {
+        output::line(&headline)?;
     }
     show::json(text)
 }
 
 /// Returns the line to print above an activation; a result stands alone.
-fn said(name: &Name, text: &str, result: bool) -> Option<String> {
+fn headline(name: &Name, text: &str, result: bool) -> Option<String> {
     if result {
         return None;
     }

@@ -76,7 +76,7 @@ fn known<'a>(global: &'a WskGlobal, namespace: &'a Option<String>) -> [Known<'a>
 fn set(args: &PropertySetArgs, global: &WskGlobal) -> Result<(), Error> {
     let known = known(global, &args.namespace);
     let mut changes = Vec::new();
-    let mut said = Vec::new();
+    let mut outcomes = Vec::new();
     for Known {
         key,
         name,
@@ -92,7 +92,7 @@ fn set(args: &PropertySetArgs, global: &WskGlobal) -> Result<(), Error> {
             return Err(Error::Usage(format!("{name} needs a value of one line")));
         }
         changes.push((*key, Some(value)));
-        said.push(match shown_by {
+        outcomes.push(match shown_by {
             Some(flag) => {
                 format!("{name} set. Run 'wsk property get {flag}' to see the new value.")
             }
@@ -103,7 +103,7 @@ fn set(args: &PropertySetArgs, global: &WskGlobal) -> Result<(), Error> {
         return Err(nothing_named());
     }
     store(&changes)?;
-    said.iter().try_for_each(|said| show::ok(said))
+    outcomes.iter().try_for_each(|outcome| show::ok(outcome))
 }
 
 fn unset(args: &PropertyUnsetArgs, global: &WskGlobal) -> Result<(), Error> {

@@ -70,8 +70,8 @@ fn create(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
     };
     put(context, &name, false, request, &what)?;
     if let Some(feed_name) = &feed_name {
-        let told = feed::tell(context, &feed_name.qualified(), Event::Create, &name, &feed);
-        match told {
+        let answer = feed::notify(context, &feed_name.qualified(), Event::Create, &name, &feed);
+        match answer {
             Ok(activation) => invoke::succeeded(feed_name, &activation, false)?,
             // Do not leave behind a trigger that nothing will ever fire.
             Err(problem) => {
@@ -129,7 +129,7 @@ fn update(context: &ClientContext, args: &TriggerArgs) -> Result<(), Error> {
     };
     put(context, &name, true, request, &what)?;
     if let Some(feed_name) = &feed_name {
-        show::json(&feed::tell(
+        show::json(&feed::notify(
             context,
             feed_name,
             Event::Update,
@@ -178,9 +178,9 @@ fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
     }
     let feed = feed::of(&existing.annotations).filter(|_| args.field.is_none());
     if let Some(feed) = feed
-        && let Some(told) = told(context, &feed, Event::Read, &name)
+        && let Some(of_feed) = feed_answer(context, &feed, Event::Read, &name)
     {
-        return show::json(&told);
+        return show::json(&of_feed);
     }
     show::entity(
         &format!("trigger {}", name.name),
@@ -190,8 +190,13 @@ fn get(context: &ClientContext, args: &EntityGetArgs) -> Result<(), Error> {
 }
 
 /// Returns a feed's answer. A failure is printed, but is no reason to give up: a trigger may well outlive its feed.
-fn told(context: &ClientContext, feed: &str, event: Event, trigger: &Name) -> Option<String> {
-    feed::tell(context, feed, event, trigger, &Params::new())
+fn feed_answer(
+    context: &ClientContext,
+    feed: &str,
+    event: Event,
+    trigger: &Name,
+) -> Option<String> {
+    feed::notify(context, feed, event, trigger, &Params::new())
         .inspect_err(|problem| output::note(&problem.to_string()))
         .ok()
 }
@@ -201,9 +206,9 @@ fn delete(context: &ClientContext, args: &EntityArgs) -> Result<(), Error> {
     let what = format!("delete trigger '{}'", args.name);
     let existing = parsed(context.of(&name).get_trigger(&name.name), &what)?;
     if let Some(feed) = feed::of(&existing.annotations)
-        && let Some(told) = told(context, &feed, Event::Delete, &name)
+        && let Some(of_feed) = feed_answer(context, &feed, Event::Delete, &name)
     {
-        show::json(&told)?;
+        show::json(&of_feed)?;
     }
     let deleted = context.of(&name).delete_trigger(&name.name);
     deleted.map_err(unable(&what))?;

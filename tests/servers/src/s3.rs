@@ -16,8 +16,8 @@ use s3s::service::S3ServiceBuilder;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
+pub use crate::s3_files::Behavior;
 use crate::s3_files::Files;
-pub use crate::s3_files::Manners;
 
 /// The secret key that gives access to everything on it, with the access key `key`.
 pub const SECRET: &str = "s3-secret-of-tests";
@@ -49,32 +49,32 @@ impl S3Server {
 
     /// Starts a service at one of this machine's addresses.
     pub fn start_at(host: &str) -> Self {
-        Self::of(host, Manners::default(), true)
+        Self::of(host, Behavior::default(), true)
     }
 
     /// Starts a service that differs from Amazon's.
-    pub fn start_with(manners: Manners) -> Self {
-        Self::of("127.0.0.1", manners, true)
+    pub fn start_with(behavior: Behavior) -> Self {
+        Self::of("127.0.0.1", behavior, true)
     }
 
     /// Starts a service that everybody can read and write, without a signature.
     pub fn open() -> Self {
-        Self::of("127.0.0.1", Manners::default(), false)
+        Self::of("127.0.0.1", Behavior::default(), false)
     }
 
     /// Like [`open`](Self::open), at one of this machine's addresses, and fast: for benchmarks of what reads from it.
     pub fn fast(host: &str) -> Self {
-        let manners = Manners {
+        let behavior = Behavior {
             fast: true,
-            ..Manners::default()
+            ..Behavior::default()
         };
-        Self::of(host, manners, false)
+        Self::of(host, behavior, false)
     }
 
-    fn of(host: &str, manners: Manners, signed: bool) -> Self {
+    fn of(host: &str, behavior: Behavior, signed: bool) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
-        let files = Files::new(directory.path(), manners);
+        let files = Files::new(directory.path(), behavior);
         let mut service = S3ServiceBuilder::new(files);
         if signed {
             service.set_auth(SimpleAuth::from_single("key", SECRET));
@@ -84,7 +84,7 @@ impl S3Server {
         let sent_bytes = Arc::<AtomicU64>::default();
         let counters = (Arc::clone(&requests), Arc::clone(&sent_bytes));
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
-        if !manners.fast {
+        if !behavior.fast {
             runtime.worker_threads(1);
         }
         let runtime = runtime.enable_all().build().unwrap();

@@ -20,7 +20,7 @@ const BLOCK: usize = 1 << 20;
 
 /// How a service differs from Amazon's, or from the others of the tests.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Manners {
+pub struct Behavior {
     /// Copies even if the header that requests it is not signed. Amazon's and most others refuse that.
     pub obeys_unsigned: bool,
     /// Deletes objects only one at a time, like Google's.
@@ -37,17 +37,17 @@ pub struct Manners {
 pub(crate) struct Files {
     inner: FileSystem,
     root: PathBuf,
-    manners: Manners,
+    behavior: Behavior,
     busy: AtomicU32,
 }
 
 impl Files {
-    pub(crate) fn new(root: &Path, manners: Manners) -> Self {
+    pub(crate) fn new(root: &Path, behavior: Behavior) -> Self {
         Self {
             inner: FileSystem::new(root).unwrap(),
             root: root.to_owned(),
-            manners,
-            busy: AtomicU32::new(manners.busy),
+            behavior,
+            busy: AtomicU32::new(behavior.busy),
         }
     }
 
@@ -169,7 +169,7 @@ macro_rules! otherwise {
                 &self,
                 request: S3Request<GetObjectInput>,
             ) -> S3Result<S3Response<GetObjectOutput>> {
-                match self.manners.fast {
+                match self.behavior.fast {
                     true => self.read(request.input).await,
                     false => self.inner.get_object(request).await,
                 }
@@ -186,7 +186,7 @@ macro_rules! otherwise {
                 let query = request.uri.query().unwrap_or_default();
                 if query.contains("X-Amz-Signature=")
                     && !query.contains("x-amz-copy-source")
-                    && !self.manners.obeys_unsigned
+                    && !self.behavior.obeys_unsigned
                 {
                     return Err(s3_error!(AccessDenied));
                 }
@@ -197,7 +197,7 @@ macro_rules! otherwise {
                 &self,
                 request: S3Request<DeleteObjectsInput>,
             ) -> S3Result<S3Response<DeleteObjectsOutput>> {
-                match self.manners.deletes_singly {
+                match self.behavior.deletes_singly {
                     true => Err(s3_error!(NotImplemented)),
                     false => self.inner.delete_objects(request).await,
                 }
@@ -239,7 +239,7 @@ mod tests {
             fs::create_dir_all(bucket.join(name).parent().unwrap()).unwrap();
             fs::write(bucket.join(name), name).unwrap();
         }
-        let files = Files::new(root.path(), Manners::default());
+        let files = Files::new(root.path(), Behavior::default());
         let page = |after: Option<String>| {
             let input = ListObjectsV2Input {
                 bucket: "bucket".into(),

@@ -50,7 +50,7 @@ pub(crate) fn write(rows: &[Row]) {
 }
 
 #[test]
-fn is_what_the_rows_make_it() {
+fn matches_the_rows() {
     let written = fs::read_to_string(page()).unwrap();
     assert_eq!(written, text(&others(&[])), "run `make faults RUNS=0`");
 }

@@ -19,7 +19,7 @@ use crate::wsk::{actions, fields, show};
 /// Creates an API as the command line or a file describes it.
 pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
     let what = "create API";
-    let (document, said) = match &args.config_file {
+    let (document, created) = match &args.config_file {
         Some(path) => {
             let swagger = swagger(path)?;
             let document = json!({"namespace": context.namespace, "swagger": swagger});
@@ -33,8 +33,8 @@ pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
     let request = json!({"apidoc": document});
     let made = context.client().create_api(&query, &request);
     let made: Api = parsed(made.map(Answer::cast), what)?;
-    if let Some((relative, said)) = said {
-        show::ok(&said)?;
+    if let Some((relative, message)) = created {
+        show::ok(&message)?;
         return output::line(&joined(&made.url, &relative));
     }
     for route in routes::of(&made) {
@@ -46,11 +46,11 @@ pub fn run(context: &ClientContext, args: &ApiCreateArgs) -> Result<(), Error> {
             url,
             ..
         } = route;
-        let mut said = format!("created API {} {verb}", joined(&base, &path));
+        let mut message = format!("created API {} {verb}", joined(&base, &path));
         if !action.is_empty() {
-            said += &format!(" for action {action}");
+            message += &format!(" for action {action}");
         }
-        show::ok(&said)?;
+        show::ok(&message)?;
         output::line(&url)?;
     }
     Ok(())
@@ -151,11 +151,11 @@ fn of_action(
     }
     let whole = joined(base.trim_end_matches('/'), path);
     let qualified = name.qualified();
-    let said = format!(
+    let message = format!(
         "created API {whole} {} for action {qualified}",
         verb.to_uppercase()
     );
-    Ok((document, Some((path.clone(), said))))
+    Ok((document, Some((path.clone(), message))))
 }
 
 /// Returns the parameters of a path, which are in braces, as Swagger describes them.
