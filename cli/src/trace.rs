@@ -12,8 +12,15 @@ use crate::visible;
 /// Longer bodies are packages or large inputs, which no one reads on a terminal.
 const LONGEST_BODY: usize = 4096;
 
-/// The start of the secrets in the body of a deploy.
-const SECRETS: &[u8] = b"\"secrets\":{";
+/// Members of bodies with secrets: those of a deploy, the key for a feed or a gateway, a new namespace's key, and what
+/// callers of a web action have to send.
+const SECRETS: [&[u8]; 5] = [
+    b"\"secrets\"",
+    b"\"authKey\"",
+    b"\"authkey\"",
+    b"\"auth\"",
+    b"\"require-whisk-auth\"",
+];
 
 /// Shows requests and answers on standard error.
 pub struct Trace;
@@ -48,7 +55,8 @@ fn render(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) -> String {
         };
         text += &format!("{mark} {name}: {value}\n");
     }
-    if body.len() > LONGEST_BODY || body.windows(SECRETS.len()).any(|part| part == SECRETS) {
+    let has = |member: &&[u8]| body.windows(member.len()).any(|part| part == *member);
+    if body.len() > LONGEST_BODY || SECRETS.iter().any(has) {
         text += &format!("{mark} <{} bytes>\n", body.len());
     } else if !body.is_empty() {
         text += &format!("{mark} {}\n", String::from_utf8_lossy(body));
@@ -76,5 +84,14 @@ mod tests {
         let body = br#"{"exec":{},"secrets":{"TOKEN":"hunter2"}}"#;
         let text = render('>', "PUT http://a/", &HeaderMap::new(), body);
         assert_eq!(text, "> PUT http://a/\n> <41 bytes>\n");
+        for body in [
+            r#"{"authKey":"uuid:key","lifecycleEvent":"CREATE"}"#,
+            r#"{"apidoc":{"action":{"authkey":"uuid:key"}}}"#,
+            r#"{"namespace":"team","auth" : "uuid:key"}"#,
+            r#"{"annotations":[{"key":"require-whisk-auth","value":"uuid:key"}]}"#,
+        ] {
+            let text = render('>', "PUT http://a/", &HeaderMap::new(), body.as_bytes());
+            assert!(!text.contains("uuid:key"), "{text}");
+        }
     }
 }

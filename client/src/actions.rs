@@ -98,7 +98,7 @@ impl Client {
             StatusCode::ACCEPTED => Ok(Invoked::Accepted(self.body(response).text()?)),
             status if status.is_success() => Ok(Invoked::Succeeded(self.body(response).text()?)),
             status @ (StatusCode::INTERNAL_SERVER_ERROR | StatusCode::BAD_GATEWAY) => {
-                let answer: Answer<Box<RawValue>> = self.body(response).text()?;
+                let answer: Answer<Box<RawValue>> = self.body(response).unchecked()?;
                 if is_refusal(answer.text()) {
                     return Err(Error::refused(status, answer.text().as_bytes()));
                 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::blocking::Response;
-use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny};
 use serde_json::Deserializer;
 use serde_json::error::Category;
 
@@ -31,6 +31,12 @@ impl<T> Answer<T> {
     /// Returns the text, unchanged.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Checks that it is JSON: what answers in the platform's place, such as a proxy's login page, is not.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let checked = serde_json::from_str::<IgnoredAny>(&self.text);
+        Ok(checked.map(drop).map_err(AnswerError::from)?)
     }
 
     /// Returns the text, unchanged, and consumes the answer.
@@ -80,8 +86,15 @@ impl<T> Body<T> {
         }
     }
 
-    /// Reads all of it: at most 256 MiB, more is an [`AnswerError::TooLarge`].
-    pub fn text(mut self) -> Result<Answer<T>, Error> {
+    /// Reads all of it, and checks that it is JSON: at most 256 MiB, more is an [`AnswerError::TooLarge`].
+    pub fn text(self) -> Result<Answer<T>, Error> {
+        let answer = self.unchecked()?;
+        answer.check()?;
+        Ok(answer)
+    }
+
+    /// Reads all of it, whatever it is.
+    pub(crate) fn unchecked(mut self) -> Result<Answer<T>, Error> {
         let mut text = String::new();
         match self.response.read_to_string(&mut text) {
             Ok(_) => {}

@@ -77,18 +77,26 @@ impl Client {
 
     /// Sends a call whose answer can be empty.
     pub(crate) fn answer_if_any<T>(&self, call: Call<'_>) -> Result<Option<Answer<T>>, Error> {
-        let answer = self.answer(call)?;
-        Ok(Some(answer).filter(|answer| !answer.text().is_empty()))
+        let answer = self.unchecked(call)?;
+        if answer.text().is_empty() {
+            return Ok(None);
+        }
+        answer.check()?;
+        Ok(Some(answer))
     }
 
-    /// Sends a call whose answer is empty.
+    /// Sends a call whose answer is empty, or JSON of a newer platform.
     pub(crate) fn done(&self, call: Call<'_>) -> Result<(), Error> {
-        self.answer::<()>(call).map(drop)
+        self.answer_if_any::<()>(call).map(drop)
     }
 
     /// Sends a call whose answer is not JSON.
     pub(crate) fn text(&self, call: Call<'_>) -> Result<String, Error> {
-        self.answer::<()>(call).map(Answer::into_text)
+        self.unchecked::<()>(call).map(Answer::into_text)
+    }
+
+    fn unchecked<T>(&self, call: Call<'_>) -> Result<Answer<T>, Error> {
+        self.repeating(call, |call| self.open::<T>(call)?.unchecked())
     }
 
     /// Sends a call and returns the answer, which is still to be read.

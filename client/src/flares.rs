@@ -75,7 +75,7 @@ impl Client {
             StatusCode::OK => Ok(Waited::Ended(self.body(response).text()?)),
             // Either the flare failed, or a proxy before the platform did.
             status @ StatusCode::BAD_GATEWAY => {
-                let answer: Answer<FlareResult> = self.body(response).text()?;
+                let answer: Answer<FlareResult> = self.body(response).unchecked()?;
                 match answer.read() {
                     Ok(_) => Ok(Waited::Ended(answer)),
                     Err(_) => Err(Error::refused(status, answer.text().as_bytes())),

@@ -132,10 +132,14 @@ impl Start<'_> {
             .then(|| Log::new(client, &id, None, Printer::beside));
         let (answer, flare) = watcher.until(&id, stopped, Client::get_flare, |answer| {
             let flare = answer.read()?;
-            if let Some(log) = &mut log
-                && log.is_due(&flare)
+            if let Some(due) = &mut log
+                && due.is_due(&flare)
             {
-                progress.aside(|| log.more())?;
+                match progress.aside(|| due.more()) {
+                    // Nobody reads the log. The flare goes on, and its end still counts.
+                    Err(Error::Output(_)) => log = None,
+                    printed => printed?,
+                }
             }
             if flare.state.is_final() {
                 return Ok(Some((answer, flare)));

@@ -8,6 +8,17 @@ use crate::output::{self, Printer};
 
 /// Prints the outputs, and fails as the flare did.
 pub fn print(client: &Client, id: &str) -> Result<(), Error> {
+    match print_outputs(client, id) {
+        // Whoever reads the output may have seen enough: the exit code still tells how the flare ended.
+        Err(Error::Output(cause)) => {
+            let flare = client.get_flare(id)?.read()?;
+            Err(failure::of_flare(&flare).unwrap_or(Error::Output(cause)))
+        }
+        outcome => outcome,
+    }
+}
+
+fn print_outputs(client: &Client, id: &str) -> Result<(), Error> {
     let mut printer = Printer::new();
     let (mut workers, mut missing) = (0, 0);
     let outcome = client.get_result(id)?.each(|output| {

@@ -89,11 +89,12 @@ pub fn wait(client: &Client, id: &IdArgs, global: &GlobalArgs) -> Result<(), Err
 
 /// Shows a flare that has ended, and fails as it did.
 pub fn ended(answer: &Answer<Flare>, flare: &Flare, format: Format) -> Result<(), Error> {
-    output::answer(format, answer, || Ok(describe(flare, SystemTime::now())))?;
+    let printed = output::answer(format, answer, || Ok(describe(flare, SystemTime::now())));
     match failure::of_flare(flare) {
-        // This error itself says where to look.
+        // This error itself says where to look. The exit code tells of it even if nobody reads the output.
         Some(failed) => Err(failed),
         None => {
+            printed?;
             next(flare);
             Ok(())
         }

@@ -28,8 +28,9 @@ pub fn exit_code(error: &Error) -> u8 {
     }
 }
 
+/// No status of a failure is a success, not even 512.
 fn low_byte(status: u16) -> u8 {
-    status.to_le_bytes()[0]
+    status.to_le_bytes()[0].max(1)
 }
 
 #[cfg(test)]

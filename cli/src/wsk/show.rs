@@ -104,6 +104,9 @@ struct Described {
     name: String,
 }
 
+/// The platform's JSON is no deeper. What another server sends may be, and its indents would fill the memory.
+const DEEPEST: usize = 256;
+
 /// Adds line ends and indents of four to JSON, without parsing it: no digit of a number is lost, and fields stay in
 /// order.
 pub fn indented(json: &str) -> String {
@@ -113,7 +116,7 @@ pub fn indented(json: &str) -> String {
     let mut chars = json.trim().chars().peekable();
     let line = |text: &mut String, depth: usize| {
         text.push('\n');
-        text.extend(std::iter::repeat_n(' ', depth * 4));
+        text.extend(std::iter::repeat_n(' ', depth.min(DEEPEST) * 4));
     };
     while let Some(c) = chars.next() {
         if in_string {

@@ -11,6 +11,9 @@ use crate::output;
 use crate::wsk::client_context::{ClientContext, read};
 use crate::wsk::show;
 
+/// The widest column, which only names that no platform permits would exceed.
+const WIDEST: usize = 1000;
+
 /// A path and a verb of an API.
 pub struct Route {
     /// `/NAMESPACE/[PACKAGE/]NAME`, or empty if the route does not lead to an action.
@@ -105,6 +108,7 @@ pub fn list(context: &ClientContext, args: &ApiListArgs) -> Result<(), Error> {
                 .max()
                 .unwrap_or_default()
                 .max(head.len())
+                .min(WIDEST)
         };
         let action = wide(|route| route.action.chars().count(), "Action");
         let name = wide(|route| route.name.chars().count(), "API Name");
