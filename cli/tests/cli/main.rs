@@ -3,6 +3,7 @@
 
 mod admin;
 mod answers;
+mod closed;
 mod connection;
 mod deploy;
 mod documentation;

@@ -315,7 +315,9 @@ fn refusals_exit_with_the_code_of_their_status() {
             401,
             r#"{"error":"who are you","code":"t2"}"#,
         )
-        .always("GET /actions/proxied", 502, "<html>");
+        .always("GET /actions/proxied", 502, "<html>")
+        // Its low byte is 0, which would be a success.
+        .always("GET /actions/odd", 512, REFUSAL);
     let burst = wsk(&platform);
     burst.file("hello.py", "");
     assert_eq!(
@@ -332,6 +334,7 @@ fn refusals_exit_with_the_code_of_their_status() {
     );
     burst.wsk(&["action", "get", "secret"]).fails(145);
     burst.wsk(&["action", "get", "proxied"]).fails(246);
+    burst.wsk(&["action", "get", "odd"]).fails(1);
     burst.wsk(&["action", "get", "a/b/c/d"]).fails(2);
     let nowhere = ["--apihost", "http://127.0.0.1:1", "action", "get", "hello"];
     burst.wsk(&nowhere).fails(3);
