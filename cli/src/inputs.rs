@@ -1,8 +1,8 @@
 //! The workers' inputs: parameters from the command line and from files.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde::Serialize;
@@ -11,6 +11,9 @@ use serde_json::value::RawValue;
 
 use crate::args::ParamArgs;
 use crate::error::Error;
+
+/// The most that is read, in bytes: no platform accepts inputs of this size.
+const LONGEST: u64 = 256 << 20;
 
 /// Parameters by name, each value as it was written.
 pub type Params = BTreeMap<String, Box<RawValue>>;
@@ -56,20 +59,30 @@ pub fn value(text: &str) -> Result<Box<RawValue>, Error> {
 
 fn read<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, Error> {
     let text = if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
+        within(io::stdin())
     } else {
-        fs::read_to_string(path)
+        File::open(path).and_then(within)
     }
     .map_err(Error::file("read", path))?;
     serde_json::from_str(&text)
         .map_err(|cause| Error::Usage(format!("{} is not {expected}: {cause}", path.display())))
 }
 
+fn within(source: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    match source.take(LONGEST + 1).read_to_string(&mut text)? as u64 > LONGEST {
+        true => Err(io::Error::other(
+            "it has more than 256 MiB, which no platform accepts",
+        )),
+        false => Ok(text),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::fs;
 
     #[test]
     fn values_that_are_not_json_are_strings() {

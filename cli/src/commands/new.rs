@@ -36,22 +36,33 @@ pub fn run(args: &NewArgs) -> Result<(), Error> {
         io::ErrorKind::AlreadyExists => Error::Usage(format!("{} exists already", path.display())),
         _ => Error::file("make", path)(cause),
     })?;
-    let source = path.join("src");
-    fs::create_dir(&source).map_err(Error::file("make", &source))?;
-    for (file, text) in [
-        ("Cargo.toml", manifest.as_str()),
-        ("src/main.rs", MAIN),
-        (".gitignore", "/target\n"),
-    ] {
-        let file = path.join(file);
-        fs::write(&file, text).map_err(Error::file("write", &file))?;
+    let written = write(path, &manifest);
+    if written.is_err() {
+        // What was made so far would be in the way of the next attempt.
+        let _ = fs::remove_dir_all(path);
     }
+    written?;
     output::line(&format!("ok: made the crate {}", path.display()))?;
     let shown = path.display().to_string();
     output::next(&[&format!(
         "`cargo test` in {0}, then `burst run {0} --size 4 --param name=World`",
         output::word(&shown)
     )]);
+    Ok(())
+}
+
+/// Writes the files of a crate into its empty directory.
+fn write(path: &Path, manifest: &str) -> Result<(), Error> {
+    let source = path.join("src");
+    fs::create_dir(&source).map_err(Error::file("make", &source))?;
+    for (file, text) in [
+        ("Cargo.toml", manifest),
+        ("src/main.rs", MAIN),
+        (".gitignore", "/target\n"),
+    ] {
+        let file = path.join(file);
+        fs::write(&file, text).map_err(Error::file("write", &file))?;
+    }
     Ok(())
 }
 

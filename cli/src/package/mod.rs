@@ -7,7 +7,8 @@ mod executable;
 pub mod source;
 mod target;
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::Path;
 
 use base64::Engine;
@@ -122,11 +123,18 @@ fn read_some(path: &Path) -> Result<Vec<u8>, Error> {
 
 /// Reads a file that must not be larger than any platform accepts.
 pub fn read(path: &Path) -> Result<Vec<u8>, Error> {
-    let size = fs::metadata(path).map_err(Error::file("read", path))?.len();
-    if size > LARGEST {
-        return Err(too_large(path.display().to_string()).into());
+    let refused = || too_large(path.display().to_string()).into();
+    let file = File::open(path).map_err(Error::file("read", path))?;
+    if file.metadata().map_err(Error::file("read", path))?.len() > LARGEST {
+        return Err(refused());
     }
-    fs::read(path).map_err(Error::file("read", path))
+    // A device or a pipe has no size beforehand.
+    let mut bytes = Vec::new();
+    let read = file.take(LARGEST + 1).read_to_end(&mut bytes);
+    match read.map_err(Error::file("read", path))? as u64 > LARGEST {
+        true => Err(refused()),
+        false => Ok(bytes),
+    }
 }
 
 fn too_large(name: String) -> PackageError {

@@ -1,6 +1,6 @@
 //! `action get --save`: an action's code as a file.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,11 @@ pub fn run(exec: &ActionExec, name: &Name, file: Option<&Path>) -> Result<(), Er
     };
     let made = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut out = made.map_err(Error::file("write", &path))?;
-    out.write_all(&bytes).map_err(Error::file("write", &path))?;
+    if let Err(cause) = out.write_all(&bytes) {
+        // Code that is cut off may look whole.
+        let _ = fs::remove_file(&path);
+        return Err(Error::file("write", &path)(cause));
+    }
     let shown = path.canonicalize().unwrap_or(path);
     show::ok(&format!("saved action code to {}", shown.display()))
 }
