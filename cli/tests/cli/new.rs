@@ -4,10 +4,28 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::program::Burst;
+use crate::program::{BURST, Burst, Ran};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+#[test]
+fn a_crate_that_cannot_be_written_is_not_left_behind() {
+    let burst = Burst::alone();
+    // Writing to a file fails as on a full disk.
+    let mut full = burst.command_of(
+        "sh",
+        &[
+            "-c",
+            "trap '' XFSZ; ulimit -f 0; exec \"$0\" new greet",
+            BURST,
+        ],
+    );
+    let ran = Ran::from(full.output().unwrap());
+    assert!(ran.fails(2).contains("Cargo.toml"), "{ran:?}");
+    assert!(!burst.home().join("greet").exists());
+    burst.run(&["new", "greet"]).ok();
 }
 
 #[test]

@@ -72,10 +72,11 @@ impl Burst {
     }
 
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        self.of_name(BURST, args)
+        self.command_of(BURST, args)
     }
 
-    fn of_name<S: AsRef<OsStr>>(&self, program: impl AsRef<OsStr>, args: &[S]) -> Command {
+    /// Another program, with the same environment.
+    pub fn command_of<S: AsRef<OsStr>>(&self, program: impl AsRef<OsStr>, args: &[S]) -> Command {
         let mut command = Command::new(program);
         command
             .args(args)
@@ -119,7 +120,7 @@ impl Burst {
         if !link.exists() {
             std::os::unix::fs::symlink(BURST, &link).unwrap();
         }
-        Ran::from(self.of_name(link, args).output().unwrap())
+        Ran::from(self.command_of(link, args).output().unwrap())
     }
 
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
