@@ -123,7 +123,7 @@ pub fn width() -> Option<u16> {
 pub struct Value(Cell);
 
 fn cell(text: &str) -> Cell {
-    Cell::new(visible::lines(text))
+    Cell::new(visible::line(text))
 }
 
 impl From<String> for Value {

@@ -130,3 +130,13 @@ fn errors_and_tables_are_always_escaped() {
         assert!((ran.out + &ran.err).contains("\\u{1b}"), "{args:?}");
     }
 }
+
+#[test]
+fn a_line_end_in_a_name_makes_no_row() {
+    let platform = Platform::start();
+    let forged = samples::definition_summary(serde_json::json!({"name": "a\nforged"}));
+    platform.on("GET /bursts", 200, &format!("[{forged}]"));
+    let out = Burst::of(&platform).run(&["list"]).ok();
+    assert!(out.contains("a\\nforged"), "{out}");
+    assert_eq!(out.lines().count(), 2, "{out}");
+}
