@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use burst_client::{Activation, ListActivationsQuery};
+use burst_client::{Activation, Answer, ListActivationsQuery};
 
-use super::client_context::ClientContext;
-use super::{lists, name, show};
+use super::client_context::{ClientContext, parsed};
+use super::{name, show};
 use crate::args::wsk::activation::PollArgs;
 use crate::error::Error;
 use crate::inputs;
@@ -38,8 +38,13 @@ pub fn run(context: &ClientContext, args: &PollArgs) -> Result<(), Error> {
             docs: Some(true),
             ..ListActivationsQuery::default()
         };
-        let mut ended: Vec<Activation> =
-            lists::activations(context, &query, "poll for activations")?;
+        let client = context.client().clone();
+        // A platform that does not answer does not delay the end.
+        let Ok(answer) = interrupts.during(move || client.list_activations(&query)) else {
+            return Ok(());
+        };
+        let answer = answer.map(Answer::cast);
+        let mut ended: Vec<Activation> = parsed(answer, "poll for activations")?;
         // They come newest first.
         ended.reverse();
         let mut printer = Printer::new();

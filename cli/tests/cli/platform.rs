@@ -121,14 +121,15 @@ impl Platform {
         lines
     }
 
-    /// Waits until a request with this line has arrived.
+    /// Waits until a request with this line, with or without its query, has arrived.
     pub fn wait_for(&self, line: &str) {
         let script = self.shared.script.lock().unwrap();
         let (_script, waited) = self
             .shared
             .asked
             .wait_timeout_while(script, PATIENCE, |script| {
-                !script.requests.iter().any(|request| request.line == line)
+                let is_it = |asked: &str| asked == line || asked.split('?').next() == Some(line);
+                !script.requests.iter().any(|request| is_it(&request.line))
             })
             .unwrap();
         assert!(!waited.timed_out(), "{line} was never asked");

@@ -116,11 +116,15 @@ impl Burst {
 
     /// Runs the program under the name of OpenWhisk's command line.
     pub fn wsk<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        Ran::from(self.wsk_command(args).output().unwrap())
+    }
+
+    pub fn wsk_command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let link = self.home().join("wsk");
         if !link.exists() {
             std::os::unix::fs::symlink(BURST, &link).unwrap();
         }
-        Ran::from(self.command_of(link, args).output().unwrap())
+        self.command_of(link, args)
     }
 
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {

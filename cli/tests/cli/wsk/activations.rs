@@ -1,5 +1,8 @@
+use rustix::process::{Pid, Signal, kill_process};
+
 use super::{ID, wsk};
 use crate::platform::Platform;
+use crate::program::Ran;
 
 fn summary(status: u8, init: bool) -> String {
     let init = if init {
@@ -195,4 +198,16 @@ fn a_poll_shows_each_activation_once() {
     let begin = "GET /activations?limit=0&name=hello&since=";
     assert!(asked[0].starts_with(begin), "{asked:?}");
     assert!(asked[0].ends_with("&docs=true"), "{asked:?}");
+}
+
+#[test]
+fn an_interrupt_ends_a_poll_of_a_silent_platform() {
+    let platform = Platform::start();
+    platform.silent("GET /activations");
+    let burst = wsk(&platform);
+    let poll = burst.wsk_command(&["activation", "poll"]).spawn().unwrap();
+    platform.wait_for("GET /activations");
+    kill_process(Pid::from_child(&poll), Signal::INT).unwrap();
+    let ran = Ran::from(poll.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
 }
